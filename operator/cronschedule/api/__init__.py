@@ -1,0 +1,1 @@
+"""Words and shapes that users see. No I/O, no rules."""

@@ -1,0 +1,1 @@
+"""The rules, pure: same input, same output. No clock, no I/O, no framework."""
