@@ -1,0 +1,28 @@
+"""The only place that reads a clock. Everyone else is handed a `Clock`, so tests can move time."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two clocks: one that says what time it is and may be set, one that only measures."""
+
+    def now(self) -> int:
+        """Wall clock: whole seconds since the Unix epoch, UTC. May jump either way."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> int:
+        return int(time.time())
+
+    def monotonic(self) -> float:
+        return time.monotonic()
