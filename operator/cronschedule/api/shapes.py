@@ -1,0 +1,104 @@
+"""What all parts of the API share: durations and times as text and as numbers, and the base of the models.
+
+In Python a duration is whole seconds and an instant is Unix seconds in UTC; in JSON they are `1h30m` and
+RFC 3339 with `Z`.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+DURATION_PATTERN = "([0-9]+h([0-9]+m)?([0-9]+s)?|[0-9]+m([0-9]+s)?|[0-9]+s)"
+DURATION_SHAPE = "whole hours, minutes and seconds in this order, such as 90s, 30m or 1h30m"
+DURATION_LENGTH = 32
+UNITS = {"h": 3600, "m": 60, "s": 1}
+
+
+def parse_duration(text: object) -> int:
+    """Seconds in `1h30m`. ValueError, as a sentence for the user, for anything but `api.md`'s durations."""
+    if not isinstance(text, str) or len(text) > DURATION_LENGTH or not re.fullmatch(DURATION_PATTERN, text):
+        raise ValueError(f"{text!r} is not a duration: write {DURATION_SHAPE}")
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall("([0-9]+)([hms])", text))
+
+
+def format_duration(seconds: int) -> str:
+    """`1h30m` for 5400: the shortest text that `parse_duration` reads as so many seconds."""
+    minutes, rest = divmod(seconds, 60)
+    parts = (*divmod(minutes, 60), rest)
+    return "".join(f"{number}{unit}" for number, unit in zip(parts, UNITS, strict=True) if number) or "0s"
+
+
+def parse_time(text: object) -> int:
+    """Unix seconds of an RFC 3339 text, fractions dropped; a number is one already. Else ValueError."""
+    if isinstance(text, int):
+        return text
+    mistake = f"{text!r} is not a time with Z or an offset, such as 2026-03-29T01:00:00Z"
+    if not isinstance(text, str) or not re.match("[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]", text):
+        raise ValueError(mistake)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(mistake) from None
+    if moment.tzinfo is None:
+        raise ValueError(mistake)
+    return int(moment.timestamp() // 1)
+
+
+def format_time(seconds: int) -> str:
+    """`2026-03-29T01:00:00Z` for Unix seconds in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _parse_window(text: object) -> int:
+    seconds = parse_duration(text)
+    if not 60 <= seconds <= 86400:
+        raise ValueError(f"{text!r} is out of range: 1m to 24h is allowed")
+    return seconds
+
+
+Window = Annotated[
+    int,
+    BeforeValidator(_parse_window),
+    PlainSerializer(format_duration),
+    WithJsonSchema({"type": "string", "maxLength": DURATION_LENGTH}),
+]
+Instant = Annotated[
+    int,
+    BeforeValidator(parse_time),
+    PlainSerializer(format_time),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Message = Annotated[str, Field(max_length=256)]
+Word = Annotated[str, Field(max_length=64)]
+Total = Annotated[int, Field(ge=0)]
+
+
+class Shape(BaseModel):
+    """camelCase in JSON, frozen, and null means "left out", as it does on the API server."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True, extra="ignore"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_nulls(cls, raw: Any) -> Any:
+        return (
+            {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
+        )
+
+
+def dump(part: Shape) -> dict[str, Any]:
+    """The JSON form, without what is None."""
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True)
