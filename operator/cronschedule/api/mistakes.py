@@ -2,7 +2,7 @@
 
     Mistake(path="spec.catchUp.maxRuns", message="101 is above the maximum, 100")
 
-`read_spec` reads a user's spec, `read_status` the operator's own status; neither raises. `mistakes_from` serves
+`read_spec` reads a user's spec, `read_status` the operator's status; neither raises. `mistakes_from` serves
 other pydantic models, such as the input of `simulate`. What cron text and zone mean is checked in `core`.
 """
 

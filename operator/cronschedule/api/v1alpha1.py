@@ -11,9 +11,10 @@
     Condition, ScheduleText, Backlog, Suspension, Counts, Row, StandsFor
                          the parts of the status
 
-In Python durations are whole seconds and instants are Unix seconds in UTC; in JSON they are `1h30m` (the only
-form that a user may write) and RFC 3339 with `Z`. Attributes are snake_case, JSON keys camelCase; `dump(model)`
-gives the JSON. Everything is frozen. What users wrote is read by `mistakes.read_spec`, which never raises.
+In Python durations are whole seconds and instants Unix seconds in UTC, in JSON `1h30m` (the only form that a
+user may write) and RFC 3339 with `Z`: see `shapes`, which also has `parse_duration`, `parse_time` and `dump`,
+which gives the JSON. Attributes are snake_case, JSON keys camelCase. Everything is frozen. What users wrote is
+read by `mistakes.read_spec`, which never raises.
 Every description is shown to users. What the cron text and the zone mean is not known here: see `core`.
 """
 
@@ -21,19 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, ValidationInfo, field_validator
 
-from cronschedule.api.shapes import (
-    Instant,
-    Message,
-    Shape,
-    Total,
-    Window,
-    Word,
-    dump as dump,
-    format_duration as format_duration,
-    format_time as format_time,
-    parse_duration as parse_duration,
-    parse_time as parse_time,
-)
+from cronschedule.api.shapes import Instant, Message, Shape, Total, Window, Word
 
 MisfirePolicy = Literal["FireOnce", "Skip", "CatchUp"]
 ConcurrencyPolicy = Literal["Allow", "Forbid", "Replace"]
@@ -117,7 +106,7 @@ class JobTemplate(Shape):
 class CronScheduleSpec(Shape):
     """When to run, what to run, and what becomes of runs that were missed.
 
-    Every slot (a moment at which the schedule says "run") gets exactly one decision: a Job or a recorded skip.
+    Every slot (a moment at which the schedule says "run") gets exactly one decision: a Job or a skip.
     """
 
     schedule: str = Field(
