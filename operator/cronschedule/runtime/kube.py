@@ -173,10 +173,10 @@ def error_from_status(
 ) -> ApiError:
     """Turn a `Status` object, or whatever else a failed request answered, into the error it stands for.
 
-    `status` and `retry_after` (seconds) are the HTTP answer's; without them the object's own count.
+    `status` and `retry_after` (seconds) are the HTTP answer's, if there was one; else the object's own count.
     """
     told: Mapping[str, Any] = answer if isinstance(answer, Mapping) and answer.get("kind") == "Status" else {}
-    code = int(told.get("code") or status or 500)
+    code = status or int(told.get("code") or 500)
     reason, message = str(told.get("reason") or ""), str(told.get("message") or "")
     details: Mapping[str, Any] = told.get("details") or {}
     if retry_after is None and details.get("retryAfterSeconds"):
