@@ -3,9 +3,9 @@
     import environment; environment.enter()     # first lines of a script in hack/: go on inside .venv
     python3 hack/environment.py                 # only make it
 
-Every package has the exact version and the hashes of hack/pins/dev.txt (how these are made: pins.py). A stamp
-says what `.venv` was made from, so a second call costs one file read. Standard library only, and nothing newer
-than Python 3.8 in this file, so that an old Python gets a sentence instead of a traceback.
+Every package has the exact version and the hashes of hack/pins/dev.txt (how these are made: pins.py there).
+A stamp says what `.venv` was made from, so a second call costs no more than reading three files. Only the
+standard library, and nothing newer than Python 3.8, so that an old Python gets a sentence, not a traceback.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_fresh() -> bool:
 
 
 def _fingerprint() -> str:
-    """What `.venv` depends on: the pins, our own metadata, and where it stands (its scripts name that path)."""
+    """What `.venv` depends on: the pins, our own metadata, and its place (its scripts name it)."""
     digest = hashlib.sha256()
     for part in (PINS.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), bytes(VENV)):
         digest.update(hashlib.sha256(part).digest())

@@ -1,11 +1,14 @@
-"""The exact versions of everything from PyPI: dev.txt (tests and tools), runtime.txt (the image), go.txt (a compiler).
+#!/usr/bin/env python3
+"""The exact versions of all that comes from PyPI.
 
-    hack/pins/pins.py --update [PACKAGE …]   write them anew from pyproject.toml: needs PyPI; moves only what must
-                                             move, and the packages that are named
+dev.txt: tests and tools. runtime.txt: the image. go.txt: a Go compiler for a machine without one.
+
+    hack/pins/pins.py --update [PACKAGE …]   write them anew from pyproject.toml. Needs PyPI; moves only what
+                                             must move, and the packages that are named
     hack/pins/pins.py --check                are they fresh? Needs no network
 
-Fresh means: each requirement of pyproject.toml, and of every pinned package that is installed here, has a pin in its
-range; no installed pin is left over; each pin has hashes; runtime.txt is a part of dev.txt.
+Fresh means: each requirement of pyproject.toml, and of every pinned package that is installed here, has a pin
+in its range; no installed pin is left over; each pin has hashes; runtime.txt is a part of dev.txt.
 """
 
 from __future__ import annotations
@@ -43,9 +46,9 @@ def update(upgrade: list[str]) -> None:
 
 def _compile(name: str, inputs: list[str], upgrade: list[str], stdin: str = "") -> None:
     options = ["--universal", "--python-version=3.11", "--generate-hashes", "--no-emit-index-url", "--quiet"]
+    options += ["--custom-compile-command=hack/pins/pins.py --update", f"--output-file=hack/pins/{name}"]
+    options += [f"--upgrade-package={package}" for package in upgrade]
     command = [sys.executable, "-m", "uv", "pip", "compile", *inputs, *options]
-    command += [f"--output-file=hack/pins/{name}"]
-    command += ["--custom-compile-command=hack/pins/pins.py --update", *(f"-P={package}" for package in upgrade)]
     subprocess.run(command, input=stdin, text=True, check=True, cwd=environment.ROOT)
 
 
@@ -126,7 +129,9 @@ def _applies(requirement: Requirement, extras: set[str]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--update", nargs="*", metavar="PACKAGE")
     arguments = parser.parse_args()
