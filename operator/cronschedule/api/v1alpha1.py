@@ -13,7 +13,7 @@
 
 In Python durations are whole seconds and instants Unix seconds in UTC, in JSON `1h30m` (the only form that a
 user may write) and RFC 3339 with `Z`: see `shapes`, which also has `parse_duration`, `parse_time` and `dump`,
-which gives the JSON. Attributes are snake_case, JSON keys camelCase. Everything is frozen. What users wrote is
+which gives the JSON. Attributes are snake_case, JSON keys camelCase. All is frozen. What users wrote is
 read by `mistakes.read_spec`, which never raises.
 Every description is shown to users. What the cron text and the zone mean is not known here: see `core`.
 """
