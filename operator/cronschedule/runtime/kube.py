@@ -27,7 +27,7 @@ Errors, by what the caller should make of them (never by the number alone):
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from random import Random
 from typing import Any, Protocol
 
@@ -51,10 +51,10 @@ class Api(Protocol):
         """Send one request, return the parsed JSON answer. `timeout` in seconds. Raises `KubeError`."""
         ...
 
-    def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
         """Yield `{"type", "object"}` until the server ends the stream. Raises `KubeError`.
 
-        ERROR events are yielded as they came: see `error_from_status`.
+        ERROR events are yielded as they came: see `error_from_status`. Close it (`contextlib.aclosing`).
         """
         ...
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Self
 
 import aiohttp
@@ -77,7 +77,7 @@ class HttpApi:
         async with self._answer(method, path, query, headers, limit, data) as response:
             return _parse(await response.read(), method, path)
 
-    async def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    async def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
         limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
         query = {"watch": "true", **query}
         async with self._answer("GET", path, query, {"Accept": JSON}, limit) as response:

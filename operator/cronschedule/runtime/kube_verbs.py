@@ -5,7 +5,7 @@ Creating and reading need no words: `await api.request("POST", JOBS.path(namespa
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -62,7 +62,7 @@ class Page:
 
 async def list_pages(
     api: Api, path: str, *, label_selector: str | None = None, limit: int = 500, accept: str = JSON
-) -> AsyncIterator[Page]:
+) -> AsyncGenerator[Page, None]:
     """List in chunks, all of them from one consistent moment.
 
     Raises `Gone` when that moment fell out of the server's memory half-way: begin again from the first page.
