@@ -1,0 +1,38 @@
+"""Names and marks that users see on the cluster."""
+
+GROUP = "cronschedule.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "CronSchedule"
+PLURAL = "cronschedules"
+
+OPERATOR = "cronschedule-operator"
+"""Field manager, user agent and reporting controller."""
+
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "cronschedule"
+SCHEDULE_LABEL = f"{GROUP}/schedule"
+TRIGGER_LABEL = f"{GROUP}/trigger"
+SUSPENDED_LABEL = f"{GROUP}/suspended"
+
+SCHEDULED_FOR = f"{GROUP}/scheduled-for"
+"""Annotation on Jobs and pods: the slot, RFC 3339 in UTC."""
+BUILT_IN_SCHEDULED_FOR = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""The same under the built-in CronJob's key, for tools that read it."""
+COALESCED_COUNT = f"{GROUP}/coalesced-count"
+COALESCED_FIRST = f"{GROUP}/coalesced-first"
+"""Annotations on a Job that stands for more slots than its own: how many, and the oldest."""
+TTL_AFTER_FINISHED = f"{GROUP}/ttl-seconds-after-finished"
+"""Annotation on Jobs: the template's ttlSecondsAfterFinished, which the operator carries out itself
+(`semantics.md §4`)."""
+
+ADOPTED_AT = f"{GROUP}/adopted-at"
+"""Annotation on a CronSchedule the operator has taken up (`semantics.md §6`, lost ledger)."""
+
+LONGEST_NAME = 52
+"""Longest CronSchedule name: a Job's name may have 63 characters, and 11 are for the slot."""
+
+
+def job_name(schedule: str, slot: int) -> str:
+    """The name of the Job of a slot (UTC seconds): the lock against a second one (`semantics.md §4`)."""
+    return f"{schedule}-{slot // 60}"

@@ -1,0 +1,67 @@
+"""A user's spec → one that can be scheduled, or every mistake in it.
+
+The shape (types, bounds, combinations) is checked by `api`, what the cron text and the zone mean is checked here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cronschedule.api.mistakes import Mistake, read_spec
+from cronschedule.api.names import LONGEST_NAME
+from cronschedule.api.v1alpha1 import CronScheduleSpec
+from cronschedule.core.cron import CronError, parse_cron
+from cronschedule.core.slots import Slots, slots_of
+from cronschedule.core.zones import UnknownTimeZone, load_zone
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Schedulable:
+    """A spec without mistakes, and its slots."""
+
+    spec: CronScheduleSpec
+    slots: Slots
+
+
+def read_schedulable(
+    raw: Mapping[str, Any],
+    *,
+    name: str = "",
+    unknown: Literal["refuse", "ignore"],
+    template: Literal["required", "optional"] = "required",
+    path: str = "spec",
+) -> Schedulable | list[Mistake]:
+    """All that `semantics.md §2` and the API's bounds refuse, as mistakes. See `read_spec` for the options."""
+    mistakes = [] if len(name) <= LONGEST_NAME else [_too_long(name)]
+    read = read_spec(raw, unknown=unknown, template=template, path=path)
+    if isinstance(read, list):
+        return mistakes + read + _meaning(raw, path)
+    mistakes += _meaning({"schedule": read.schedule, "timeZone": read.time_zone}, path)
+    if mistakes:
+        return mistakes
+    return Schedulable(spec=read, slots=slots_of(read.schedule, read.time_zone))
+
+
+def _too_long(name: str) -> Mistake:
+    message = (
+        f"has {len(name)} characters; at most {LONGEST_NAME} are allowed, as the names of the Jobs add 11"
+    )
+    return Mistake(path="metadata.name", message=message)
+
+
+def _meaning(raw: Mapping[str, Any], path: str) -> list[Mistake]:
+    """The mistakes in the meaning of cron text and zone, where they are texts at all."""
+    mistakes = []
+    schedule = raw.get("schedule") if isinstance(raw, Mapping) else None
+    zone = raw.get("timeZone") if isinstance(raw, Mapping) else None
+    if isinstance(schedule, str):
+        try:
+            parse_cron(schedule)
+        except CronError as error:
+            mistakes.append(Mistake(path=f"{path}.schedule", message=str(error)))
+    if isinstance(zone, str):
+        try:
+            load_zone(zone)
+        except UnknownTimeZone as error:
+            mistakes.append(Mistake(path=f"{path}.timeZone", message=str(error)))
+    return mistakes
