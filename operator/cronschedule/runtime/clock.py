@@ -13,6 +13,10 @@ class Clock(Protocol):
         """Wall clock: whole seconds since the Unix epoch, UTC. May jump either way."""
         ...
 
+    def precise(self) -> float:
+        """The same with its fraction, to sleep until a moment; decisions use whole seconds."""
+        ...
+
     def monotonic(self) -> float:
         """Seconds since some fixed moment; never goes back."""
         ...
@@ -23,6 +27,9 @@ class SystemClock:
 
     def now(self) -> int:
         return int(time.time())
+
+    def precise(self) -> float:
+        return time.time()
 
     def monotonic(self) -> float:
         return time.monotonic()
