@@ -119,8 +119,8 @@ class Cluster:
         """The process id of each component that belongs to the cluster; None where it does not run."""
         found: dict[str, int | None] = {}
         for component in kwokctl.COMPONENTS:
-            if (self.logs / f"{component}.log").exists():
-                file = self._pid_file(component)
+            file = self._pid_file(component)
+            if (self.logs / f"{file.stem}.log").exists():
                 pid = int(file.read_text()) if file.exists() else 0
                 found[component] = pid if processes.identity(pid) else None
         return found
@@ -150,7 +150,8 @@ class Cluster:
         return pid
 
     def _pid_file(self, component: str) -> Path:
-        return kwokctl.home(self._record) / "pids" / f"{component}.pid"
+        name = kwokctl.NAMES_OF_KWOK.get(component, component)
+        return kwokctl.home(self._record) / "pids" / f"{name}.pid"
 
 
 def remove(record: Record) -> None:

@@ -26,6 +26,10 @@ NAMES_OF_KWOK = {"kwok": "kwok-controller"}  # a program's name is its component
 DEFAULTS = (
     "etcd=unsafe-no-fsync=true",  # the data is thrown away with the cluster, so it need not survive a power cut
     "kube-apiserver=advertise-address=192.0.2.1",  # nobody's address: nothing listens outside 127.0.0.1
+    # There is one of each, and a restarted one must not wait until its predecessor's lease is over.
+    "kube-controller-manager=leader-elect=false",
+    "kube-scheduler=leader-elect=false",
+    "kwok=node-lease-duration-seconds=0",
 )
 
 
