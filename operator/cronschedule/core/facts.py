@@ -53,13 +53,18 @@ class JobFact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retry:
-    """A slot whose Job could not be created yet, with those it stands for (`semantics.md §3.6`)."""
+    """A slot whose Job could not be created yet, with those it stands for (`semantics.md §3.6`).
+
+    `reason` and `error` are what it is skipped with in the end. `unsure` tells that the last try had no answer, so
+    that the Job may be there all the same.
+    """
 
     start: "Start"
     not_before: int
     attempts: int
     reason: SkipReason
     error: str
+    unsure: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

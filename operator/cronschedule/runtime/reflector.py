@@ -99,6 +99,11 @@ class Reflector(Generic[T]):
     def __len__(self) -> int:
         return len(self._store)
 
+    @property
+    def version(self) -> int:
+        """The newest resourceVersion seen."""
+        return self._newest
+
     def objects(self) -> list[T]:
         """What is known now."""
         return [kept for _, kept in self._store.values()]

@@ -1,0 +1,72 @@
+"""Read the settings, wire the parts, run until signalled.
+
+    python -m cronschedule
+
+Exit status: 0 after SIGTERM or SIGINT, 1 when a part died that cannot heal, 2 for settings or credentials that
+cannot be used.
+"""
+
+import asyncio
+import random
+import sys
+
+import kopf
+import structlog
+import uvloop
+
+from cronschedule import __version__
+from cronschedule.core.zones import iana_version
+from cronschedule.runtime.clock import SystemClock
+from cronschedule.runtime.credentials import Credentials, CredentialsError, load_credentials
+from cronschedule.runtime.handlers import build_registry, build_settings
+from cronschedule.runtime.kube_http import HttpApi
+from cronschedule.runtime.logs import set_up_logs
+from cronschedule.runtime.operator import Operator
+from cronschedule.runtime.settings import Settings, SettingsError, read_settings
+
+log = structlog.get_logger("cronschedule")
+
+
+def main() -> int:
+    """The process. See the module for its exit status."""
+    try:
+        settings = read_settings()
+        credentials = load_credentials()
+    except (SettingsError, CredentialsError) as error:
+        print(f"cronschedule-operator: {error}", file=sys.stderr)
+        return 2
+    set_up_logs(level=settings.log_level, form=settings.log_format)
+    return uvloop.run(_operate(settings, credentials))
+
+
+async def _operate(settings: Settings, credentials: Credentials) -> int:
+    log.info("operator.starting", version=__version__, iana=iana_version(), server=credentials.server)
+    async with HttpApi(credentials) as api:
+        operator = Operator(api=api, settings=settings, clock=SystemClock(), random=random.Random())
+        parts = asyncio.create_task(operator.run())
+        stop = asyncio.Event()
+        parts.add_done_callback(lambda _: stop.set())
+        await kopf.operator(
+            registry=build_registry(inventory=operator.inventory, credentials=credentials),
+            settings=build_settings(),
+            clusterwide=True,
+            standalone=True,
+            stop_flag=stop,
+        )
+        return await _wind_down(operator, parts)
+
+
+async def _wind_down(operator: Operator, parts: "asyncio.Task[None]") -> int:
+    if parts.done():
+        log.critical("operator.broken", exc_info=parts.exception())
+        return 1
+    log.info("operator.stopping")
+    await operator.drain()
+    parts.cancel()
+    await asyncio.gather(parts, return_exceptions=True)
+    log.info("operator.stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""How conditions are merged: one per type, and `lastTransitionTime` moves only when `status` flips."""
+
+from collections.abc import Sequence
+
+from cronschedule.api.v1alpha1 import Condition
+
+
+def merge(before: Sequence[Condition], wanted: Sequence[Condition]) -> tuple[Condition, ...]:
+    """`wanted`, in its order; types that are not wanted any more go.
+
+    Each wanted condition carries the moment it would have been set as its `last_transition_time`.
+    """
+    known = {condition.type: condition for condition in before}
+    return tuple(_keep_transition(known.get(condition.type), condition) for condition in wanted)
+
+
+def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
+    """The condition of that type."""
+    return next((condition for condition in conditions if condition.type == kind), None)
+
+
+def _keep_transition(before: Condition | None, condition: Condition) -> Condition:
+    if before is None or before.status != condition.status:
+        return condition
+    return condition.model_copy(update={"last_transition_time": before.last_transition_time})

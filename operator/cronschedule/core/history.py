@@ -1,0 +1,154 @@
+"""Decisions and what became of Jobs → rows and totals of the status (`semantics.md §7`).
+
+Rows are newest first. Rows fall off, totals do not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cronschedule.api.reasons import SkipReason
+from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, StandsFor
+from cronschedule.core.facts import Decision, Note, Ran, Skip
+from cronschedule.core.jobs import SeenJob
+
+LONGEST_MESSAGE = 256
+LONGEST_REASON = 64
+
+
+def record_decisions(
+    status: CronScheduleStatus, decisions: Iterable[Decision], now: int
+) -> CronScheduleStatus:
+    """The status with these decisions, made in slot order at `now`, in rows and totals."""
+    rows, counts, newest = list(status.run_history), status.counts, status.last_schedule_time
+    for decision in decisions:
+        if isinstance(decision, Skip):
+            counts = _count_skip(counts, decision)
+            _add_skip(rows, decision)
+        else:
+            counts = counts.model_copy(update={"runs": counts.runs + 1})
+            rows.insert(0, _run_row(decision, now))
+            newest = max(newest or 0, decision.start.slot)
+    return status.model_copy(
+        update={"run_history": tuple(rows), "counts": counts, "last_schedule_time": newest}
+    )
+
+
+def record_lost_ledger(status: CronScheduleStatus, note: Note) -> CronScheduleStatus:
+    """A row that says that there is no record of what came before; it is about no slot."""
+    row = Row(
+        scheduled_time=note.at,
+        outcome="Skipped",
+        reason=SkipReason.LEDGER_LOST,
+        message=note.message[:LONGEST_MESSAGE],
+        count=0,
+    )
+    return status.model_copy(update={"run_history": (row, *status.run_history)})
+
+
+def record_replaced(status: CronScheduleStatus, jobs: Sequence[str], now: int) -> CronScheduleStatus:
+    """The rows of these Jobs, deleted for a newer slot, become `Replaced`."""
+    rows = tuple(
+        row.model_copy(update={"outcome": "Replaced", "completion_time": now})
+        if row.outcome == "Active" and row.job in jobs
+        else row
+        for row in status.run_history
+    )
+    return status.model_copy(update={"run_history": rows})
+
+
+def record_outcomes(status: CronScheduleStatus, jobs: Mapping[str, SeenJob], now: int) -> CronScheduleStatus:
+    """Rows of active runs get the outcome of their Job; a Job that is gone was deleted."""
+    if not any(row.outcome == "Active" for row in status.run_history):
+        return status
+    rows: list[Row] = []
+    counts, succeeded, failed = status.counts, status.last_successful_time, status.last_failure_time
+    for row in status.run_history:
+        if row.outcome != "Active" or row.job is None:
+            rows.append(row)
+            continue
+        row = _outcome(row, jobs.get(row.job), now)
+        if row.outcome == "Succeeded":
+            counts = counts.model_copy(update={"succeeded": counts.succeeded + 1})
+            succeeded = max(succeeded or 0, row.completion_time or now)
+        elif row.outcome == "Failed":
+            counts = counts.model_copy(update={"failed": counts.failed + 1})
+            failed = max(failed or 0, row.completion_time or now)
+        rows.append(row)
+    return status.model_copy(
+        update={
+            "run_history": tuple(rows),
+            "counts": counts,
+            "last_successful_time": succeeded,
+            "last_failure_time": failed,
+        }
+    )
+
+
+def trim(rows: Sequence[Row], limit: int) -> tuple[Row, ...]:
+    """At most `limit` rows: the oldest finished ones fall off, those of active runs never."""
+    excess = len(rows) - limit
+    kept = []
+    for row in reversed(rows):
+        if excess > 0 and row.outcome != "Active":
+            excess -= 1
+            continue
+        kept.append(row)
+    return tuple(reversed(kept))
+
+
+def _count_skip(counts: Counts, skip: Skip) -> Counts:
+    skipped = dict(counts.skipped)
+    skipped[skip.reason.value] = skipped.get(skip.reason.value, 0) + skip.count
+    return counts.model_copy(update={"skipped": skipped})
+
+
+def _add_skip(rows: list[Row], skip: Skip) -> None:
+    """A new row, or one more part of the newest row if that is a skip for the same reason."""
+    first, count = skip.first, skip.count
+    if rows and rows[0].outcome == "Skipped" and rows[0].reason == skip.reason.value and rows[0].count != 0:
+        before = rows.pop(0)
+        first = before.first_scheduled_time or before.scheduled_time
+        count += before.count or 1
+    rows.insert(
+        0,
+        Row(
+            scheduled_time=skip.last,
+            outcome="Skipped",
+            reason=skip.reason.value,
+            message=skip.message[:LONGEST_MESSAGE],
+            count=count if count > 1 else None,
+            first_scheduled_time=first if count > 1 else None,
+        ),
+    )
+
+
+def _run_row(ran: Ran, now: int) -> Row:
+    start = ran.start
+    return Row(
+        scheduled_time=start.slot,
+        outcome="Active",
+        job=ran.job,
+        trigger=start.trigger,
+        start_time=now,
+        stands_for=StandsFor(count=start.count, first=start.first) if start.count > 1 else None,
+    )
+
+
+def _outcome(row: Row, job: SeenJob | None, now: int) -> Row:
+    if job is None or (job.deleting and job.state == "Active"):
+        return row.model_copy(
+            update={
+                "outcome": "Deleted",
+                "completion_time": now,
+                "message": "The Job was deleted before it ended.",
+            }
+        )
+    if job.state == "Active":
+        return row
+    update: dict[str, object] = {
+        "outcome": job.state,
+        "start_time": job.started or row.start_time,
+        "completion_time": job.finished or now,
+    }
+    if job.state == "Failed":
+        update |= {"reason": job.reason[:LONGEST_REASON], "message": job.message[:LONGEST_MESSAGE]}
+    return row.model_copy(update=update)

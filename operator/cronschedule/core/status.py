@@ -1,0 +1,194 @@
+"""Facts, plan and history → the status to write. Computed once, at the end, from a table of conditions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cronschedule.api import conditions
+from cronschedule.api.mistakes import Mistake
+from cronschedule.api.reasons import SkipReason
+from cronschedule.api.shapes import format_duration, format_time
+from cronschedule.api.v1alpha1 import (
+    Backlog,
+    Condition,
+    CronScheduleSpec,
+    CronScheduleStatus,
+    Row,
+    Suspension,
+)
+from cronschedule.core.facts import Ledger, Plan, Suspended
+from cronschedule.core.history import LONGEST_MESSAGE, trim
+
+DEFAULT_RUN_HISTORY_LIMIT = 50
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """All that the conditions are told from.
+
+    `before` is the status as it was read. `rejected` is the API server's sentence about a template it refused.
+    """
+
+    before: CronScheduleStatus
+    status: CronScheduleStatus
+    plan: Plan
+    spec: CronScheduleSpec | None
+    mistakes: Sequence[Mistake]
+    rejected: str | None
+    generation: int
+    now: int
+
+
+def read_ledger(status: CronScheduleStatus) -> Ledger | None:
+    """The ledger in a status; `None` where there is none."""
+    if status.last_decided_time is None:
+        return None
+    suspension = None
+    if status.suspension is not None and status.suspension.reason in list(SkipReason):
+        suspension = Suspended(
+            since=status.suspension.since,
+            reason=SkipReason(status.suspension.reason),
+            message=status.suspension.message,
+        )
+    return Ledger(last_decided=status.last_decided_time, schedule=status.schedule, suspension=suspension)
+
+
+def build_status(view: View) -> CronScheduleStatus:
+    """The status to write: the history so far, the plan's ledger, and the conditions."""
+    ledger, plan = view.plan.ledger, view.plan
+    limit = view.spec.run_history_limit if view.spec is not None else DEFAULT_RUN_HISTORY_LIMIT
+    waiting, suspension = plan.waiting, ledger.suspension
+    status = view.status.model_copy(
+        update={
+            "observed_generation": view.generation,
+            "schedule": ledger.schedule,
+            "last_decided_time": ledger.last_decided,
+            "next_schedule_time": plan.next_slot,
+            "active_runs": sum(row.outcome == "Active" for row in view.status.run_history),
+            "backlog": Backlog(waiting=waiting.count, oldest=waiting.oldest) if waiting is not None else None,
+            "suspension": _suspension(suspension),
+            "run_history": trim(view.status.run_history, limit),
+        }
+    )
+    wanted = [condition for tell in CONDITIONS if (condition := tell(view)) is not None]
+    return status.model_copy(update={"conditions": conditions.merge(view.before.conditions, wanted)})
+
+
+def _suspension(suspension: Suspended | None) -> Suspension | None:
+    if suspension is None:
+        return None
+    message = suspension.message[:LONGEST_MESSAGE]
+    return Suspension(since=suspension.since, reason=suspension.reason.value, message=message)
+
+
+def template_rejection(before: CronScheduleStatus, generation: int) -> str | None:
+    """The refusal of the template that still stands: it was said about this very generation."""
+    ready = conditions.find(before.conditions, "Ready")
+    if ready is None or ready.reason != "TemplateRejected" or ready.observed_generation != generation:
+        return None
+    return ready.message
+
+
+def _ready(view: View) -> Condition | None:
+    reason, message = _trouble(view)
+    if reason is not None:
+        return _condition(view, "Ready", "False", reason, message)
+    if view.plan.ledger.suspension is not None:
+        return _condition(view, "Ready", "True", "Suspended", "Accepted; suspended, so nothing is run.")
+    return _condition(
+        view, "Ready", "True", "Scheduled", "Accepted and being scheduled." + _advice(view.spec)
+    )
+
+
+def _stalled(view: View) -> Condition | None:
+    """Only while a person is needed (kstatus: fails fast)."""
+    reason, message = _trouble(view)
+    return _condition(view, "Stalled", "True", reason, message) if reason is not None else None
+
+
+def _suspended(view: View) -> Condition | None:
+    suspension = view.plan.ledger.suspension
+    if suspension is None:
+        return _condition(view, "Suspended", "False", "NotSuspended", "Slots run as they come due.")
+    return _condition(view, "Suspended", "True", suspension.reason.value, suspension.message)
+
+
+def _catching_up(view: View) -> Condition | None:
+    """Only while slots wait under CatchUp."""
+    waiting = view.plan.waiting
+    if waiting is None or view.spec is None or view.spec.misfire_policy != "CatchUp":
+        return None
+    done = sum(row.trigger == "CatchUp" for row in view.status.run_history)
+    message = (
+        f"{waiting.count} slots wait, the oldest is {format_time(waiting.oldest)}; {done} were caught up."
+    )
+    return _condition(view, "CatchingUp", "True", "BacklogWaiting", message)
+
+
+def _backlog_truncated(view: View) -> Condition | None:
+    """Once the caps dropped slots; it names the newest range and stays."""
+    fresh = next((row for row in view.status.run_history if _is_truncation(row)), None)
+    before = conditions.find(view.before.conditions, "BacklogTruncated")
+    if fresh is None:
+        return before
+    first = format_time(fresh.first_scheduled_time or fresh.scheduled_time)
+    message = f"{fresh.count or 1} slots from {first} to {format_time(fresh.scheduled_time)} were dropped by the caps."
+    return _condition(view, "BacklogTruncated", "True", SkipReason.CATCH_UP_CAP_EXCEEDED.value, message)
+
+
+def _is_truncation(row: Row) -> bool:
+    return row.outcome == "Skipped" and row.reason == SkipReason.CATCH_UP_CAP_EXCEEDED.value
+
+
+def _last_run_succeeded(view: View) -> Condition | None:
+    """Information only; absent before the first run has ended."""
+    ended = [row for row in view.status.run_history if row.outcome in ("Succeeded", "Failed")]
+    if not ended:
+        return conditions.find(view.before.conditions, "LastRunSucceeded")
+    last = max(ended, key=lambda row: row.completion_time or 0)
+    if last.outcome == "Succeeded":
+        return _condition(view, "LastRunSucceeded", "True", "RunSucceeded", f"{last.job} succeeded.")
+    message = f"{last.job} failed: {last.message or last.reason or 'no reason given'}"
+    return _condition(view, "LastRunSucceeded", "False", last.reason or "RunFailed", message)
+
+
+CONDITIONS: tuple[Callable[[View], Condition | None], ...] = (
+    _ready,
+    _stalled,
+    _suspended,
+    _catching_up,
+    _backlog_truncated,
+    _last_run_succeeded,
+)
+
+
+def _trouble(view: View) -> tuple[str | None, str]:
+    """Why nothing can be scheduled, if a person is needed."""
+    if view.mistakes:
+        zones_only = all(mistake.path.endswith(".timeZone") for mistake in view.mistakes)
+        reason = "UnknownTimeZone" if zones_only else "InvalidSchedule"
+        return reason, "; ".join(str(mistake) for mistake in view.mistakes)
+    if view.rejected is not None:
+        return "TemplateRejected", view.rejected
+    return None, ""
+
+
+def _advice(spec: CronScheduleSpec | None) -> str:
+    """What is legal but likely not meant."""
+    if spec is None or spec.misfire_policy != "CatchUp" or spec.catch_up.max_age <= spec.max_staleness:
+        return ""
+    age, staleness = format_duration(spec.catch_up.max_age), format_duration(spec.max_staleness)
+    return f" Note: catchUp.maxAge is {age}, but maxStaleness lets nothing later than {staleness} run."
+
+
+def _condition(
+    view: View, kind: str, status: Literal["True", "False"], reason: str, message: str
+) -> Condition:
+    return Condition(
+        type=kind,
+        status=status,
+        observed_generation=view.generation,
+        last_transition_time=view.now,
+        reason=reason,
+        message=message[: LONGEST_MESSAGE * 4],
+    )

@@ -1,0 +1,281 @@
+"""Carries out what the planner says for one schedule, in the order that survives a crash (`semantics.md §4`).
+
+    1  what became of Jobs → rows
+    2  plan: decisions → rows and totals
+    3  while a slot shall run: create its Job, settle it, plan again
+    4  write the status, with the resourceVersion that all this was computed from
+    5  tell: log and Events
+    6  mark a schedule that is taken up; delete finished Jobs
+
+Crash points: after 3 (a Job is there, the ledger does not say so) the next plan meets the Job and takes it for the
+run that it is; after 4 (the ledger is written, no Event was sent) the row stands and the Event is lost. A crash
+within 3 or 6 is the same as one before it: creating and deleting again changes nothing.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import structlog
+
+from cronschedule.api.conditions import find
+from cronschedule.api.reasons import EventReason
+from cronschedule.api.v1alpha1 import CronScheduleStatus
+from cronschedule.core.facts import Decision, Facts, Note, Plan, Retry, Skip, Start
+from cronschedule.core.history import (
+    record_decisions,
+    record_lost_ledger,
+    record_outcomes,
+    record_replaced,
+)
+from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
+from cronschedule.core.retention import retain_jobs
+from cronschedule.core.status import View, build_status, template_rejection
+from cronschedule.runtime.clock import Clock
+from cronschedule.runtime.inventory import Inventory, Key, Snapshot
+from cronschedule.runtime.job_calls import (
+    Created,
+    Postponed,
+    create_run,
+    delete_jobs,
+    find_run,
+    is_run_of,
+)
+from cronschedule.runtime.kube import Api, Conflict, KubeError, NotFound, backoff
+from cronschedule.runtime.kube_verbs import CRONSCHEDULES
+from cronschedule.runtime.recorder import Recorder
+
+CONFLICTS_IN_A_ROW = 5
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(kw_only=True)
+class _Flight:
+    """One schedule on its way through the steps."""
+
+    snapshot: Snapshot
+    facts: Facts
+    status: CronScheduleStatus
+    rejected: str | None
+    decisions: list[Decision] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+
+
+class Executor:
+    """`fly(key)` looks at one schedule and does what is due. Only one flight per schedule at a time."""
+
+    def __init__(
+        self, *, api: Api, clock: Clock, random: Random, inventory: Inventory, recorder: Recorder
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._random = random
+        self._inventory = inventory
+        self._recorder = recorder
+
+    async def fly(self, key: Key) -> int | None:
+        """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `KubeError`."""
+        for _ in range(CONFLICTS_IN_A_ROW):
+            snapshot = self._inventory.snapshot(key)
+            if snapshot is None:
+                return None
+            try:
+                return await self._carry_out(snapshot)
+            except Conflict:
+                await self._read_again(snapshot)
+            except NotFound:
+                self._inventory.drop_schedule(key, snapshot.entry.owner.uid)
+                return None
+        return self._clock.now() + 1
+
+    async def _carry_out(self, snapshot: Snapshot) -> int | None:
+        now = self._clock.now()
+        flight = _Flight(
+            snapshot=snapshot,
+            facts=snapshot.facts,
+            status=record_outcomes(snapshot.status, snapshot.jobs, now),
+            rejected=template_rejection(snapshot.status, snapshot.entry.generation),
+        )
+        while True:
+            now = self._clock.now()
+            planned = plan(flight.facts, now)
+            if await self._was_run_after_all(flight, planned):
+                continue
+            self._record(flight, planned, now)
+            if planned.start is None:
+                break
+            await self._try(flight, planned.start)
+        await self._write(flight, planned, now)
+        self._tell(flight)
+        retained = await self._tidy(flight, planned)
+        moments = [moment for moment in (planned.wake, retained) if moment is not None]
+        return min(moments, default=None)
+
+    def _record(self, flight: _Flight, planned: Plan, now: int) -> None:
+        """Take the plan's decisions into rows, totals and the facts of the next plan."""
+        for note in planned.notes:
+            if note.kind == "LedgerLost":
+                flight.status = record_lost_ledger(flight.status, note)
+        flight.status = record_decisions(flight.status, planned.decisions, now)
+        flight.decisions += planned.decisions
+        flight.notes += planned.notes
+        flight.facts = flight.facts.with_ledger(planned.ledger)
+
+    async def _try(self, flight: _Flight, start: Start) -> None:
+        """Create the Job of a slot and settle what can be settled."""
+        facts, owner = flight.facts, flight.snapshot.entry.owner
+        assert facts.spec is not None
+        assert facts.ledger is not None
+        text = schedule_text(facts.spec)
+        replaced = [job for name in start.replaces if (job := flight.snapshot.jobs.get(name)) is not None]
+        attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced)
+        if isinstance(attempt, Postponed):
+            self._postpone(flight, start, attempt)
+            return
+        decisions: tuple[Decision, ...]
+        if isinstance(attempt, Created):
+            self._inventory.hold_job(attempt.job)
+            self._replace(flight, start)
+            ledger, decisions = settle_run(facts.ledger, start, attempt.job.name, text)
+            flight.rejected = None
+        else:
+            ledger, decisions = settle_refusal(facts.ledger, start, text, attempt.reason, attempt.message)
+            flight.rejected = attempt.message[:256] if attempt.template else flight.rejected
+        flight.status = record_decisions(flight.status, decisions, self._clock.now())
+        flight.decisions += decisions
+        jobs = self._inventory.jobs.get(owner.uid, {})
+        flight.facts = replace(
+            facts, ledger=ledger, jobs=tuple(job.fact for job in jobs.values()), retry=None
+        )
+
+    def _replace(self, flight: _Flight, start: Start) -> None:
+        """The Jobs that the new run replaces are gone for us, even before their deletion is seen."""
+        flight.status = record_replaced(flight.status, start.replaces, self._clock.now())
+        flight.replaced += start.replaces
+        for name in start.replaces:
+            job = flight.snapshot.jobs.get(name)
+            if job is not None:
+                self._inventory.hold_job(replace(job, deleting=True, version=job.version + 1))
+
+    def _postpone(self, flight: _Flight, start: Start, attempt: Postponed) -> None:
+        """Try again later: the slot stays undecided."""
+        before = flight.facts.retry
+        attempts = before.attempts + 1 if before is not None and before.start.slot == start.slot else 1
+        delay = backoff(attempts, random=self._random, retry_after=attempt.retry_after)
+        retry = Retry(
+            start=start,
+            not_before=self._clock.now() + math.ceil(delay),
+            attempts=attempts,
+            reason=attempt.reason,
+            error=attempt.message[:256],
+            unsure=attempt.unsure,
+        )
+        owner = flight.snapshot.entry.owner
+        self._inventory.retries[owner.uid] = retry
+        flight.facts = replace(flight.facts, retry=retry)
+        log.warning(
+            "run.postponed",
+            namespace=owner.namespace,
+            schedule=owner.name,
+            attempt=attempts,
+            failure=retry.error,
+            wait=math.ceil(delay),
+        )
+
+    async def _was_run_after_all(self, flight: _Flight, planned: Plan) -> bool:
+        """Before a slot whose last try had no answer is given up: is its Job there? Then plan with it."""
+        retry = flight.facts.retry
+        if retry is None or not retry.unsure:
+            return False
+        given_up = any(
+            isinstance(decision, Skip) and decision.first <= retry.start.slot <= decision.last
+            for decision in planned.decisions
+        )
+        if not given_up:
+            return False
+        owner = flight.snapshot.entry.owner
+        job = await find_run(self._api, owner, retry.start)
+        sure = replace(retry, unsure=False)
+        self._inventory.retries[owner.uid] = sure
+        flight.facts = replace(flight.facts, retry=sure)
+        if job is not None and is_run_of(job, owner, retry.start):
+            self._inventory.hold_job(job)
+            flight.facts = replace(flight.facts, jobs=(*flight.facts.jobs, job.fact))
+        return True
+
+    async def _write(self, flight: _Flight, planned: Plan, now: int) -> None:
+        """Write the status if it says anything new, and take the answer for what is known."""
+        snapshot = flight.snapshot
+        entry = snapshot.entry
+        view = View(
+            before=snapshot.status,
+            status=flight.status,
+            plan=planned,
+            spec=flight.facts.spec,
+            mistakes=snapshot.mistakes,
+            rejected=flight.rejected,
+            generation=entry.generation,
+            now=now,
+        )
+        flight.status = build_status(view)
+        if flight.status != snapshot.status:
+            self._inventory.believe_schedule(await self._recorder.write_status(entry, flight.status))
+        retry = self._inventory.retries.get(entry.owner.uid)
+        if retry is not None and retry.start.slot <= planned.ledger.last_decided:
+            del self._inventory.retries[entry.owner.uid]
+
+    def _tell(self, flight: _Flight) -> None:
+        owner, generation = flight.snapshot.entry.owner, flight.snapshot.entry.generation
+        for note in flight.notes:
+            self._recorder.tell_note(owner, note)
+        for decision in flight.decisions:
+            self._recorder.tell_decision(owner, decision)
+        for job in flight.replaced:
+            self._recorder.tell_replaced(owner, job)
+        ready = find(flight.status.conditions, "Ready")
+        before = find(flight.snapshot.status.conditions, "Ready")
+        if ready is None or ready.reason not in list(EventReason):
+            return
+        if before is None or (before.reason, before.message) != (ready.reason, ready.message):
+            self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
+
+    async def _tidy(self, flight: _Flight, planned: Plan) -> int | None:
+        """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""
+        entry = flight.snapshot.entry
+        if not entry.adopted:
+            self._inventory.believe_schedule(await self._recorder.mark_adopted(entry))
+        spec = flight.facts.spec
+        if spec is None:
+            return None
+        jobs = self._inventory.jobs.get(entry.owner.uid, {})
+        now = self._clock.now()
+        retention = retain_jobs(
+            list(jobs.values()),
+            flight.status.run_history,
+            spec,
+            last_decided=planned.ledger.last_decided,
+            now=now,
+        )
+        try:
+            await delete_jobs(self._api, retention.delete)
+        except KubeError as error:
+            log.warning("jobs.not_deleted", namespace=entry.owner.namespace, failure=str(error)[:256])
+            return now + 60
+        for job in retention.delete:
+            self._inventory.drop_job(job)
+        return retention.wake
+
+    async def _read_again(self, snapshot: Snapshot) -> None:
+        """Somebody else wrote the schedule: what is held is not what is there."""
+        entry = snapshot.entry
+        path = CRONSCHEDULES.path(namespace=entry.owner.namespace, name=entry.owner.name)
+        try:
+            body = await self._api.request("GET", path)
+        except NotFound:
+            self._inventory.drop_schedule(entry.key, entry.owner.uid)
+            return
+        held = self._inventory.schedules.get(entry.key)
+        if held is not None and held.version == entry.version:
+            self._inventory.believe_schedule(body)

@@ -1,0 +1,132 @@
+"""The Job of a slot on the API server: create it, find it, delete it (`semantics.md §3 rule 6`, `§4`)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from cronschedule.api.names import job_name
+from cronschedule.api.reasons import SkipReason
+from cronschedule.api.v1alpha1 import CronScheduleSpec
+from cronschedule.core.facts import Start
+from cronschedule.core.jobs import Owner, SeenJob, build_job, read_job
+from cronschedule.runtime.kube import (
+    AdmissionDenied,
+    AlreadyExists,
+    Api,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Invalid,
+    KubeError,
+    NamespaceTerminating,
+    NotFound,
+    QuotaExceeded,
+    ServerError,
+    Unreachable,
+)
+from cronschedule.runtime.kube_verbs import JOBS, delete
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Created:
+    """The slot has its Job, made now or by an earlier try."""
+
+    job: SeenJob
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refused:
+    """The Job will not be: the slot is skipped. `template` tells that the template itself is to blame."""
+
+    reason: SkipReason
+    message: str
+    template: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Postponed:
+    """The Job cannot be now, but that may heal. `unsure` tells that it may be there all the same."""
+
+    reason: SkipReason
+    message: str
+    unsure: bool
+    retry_after: float | None
+
+
+Attempt = Created | Refused | Postponed
+
+
+async def create_run(
+    api: Api, owner: Owner, spec: CronScheduleSpec, start: Start, *, replaced: Collection[SeenJob]
+) -> Attempt:
+    """Create the Job of a slot, the Jobs that it replaces being deleted before."""
+    try:
+        await delete_jobs(api, replaced)
+        body = await api.request(
+            "POST", JOBS.path(namespace=owner.namespace), body=build_job(owner, spec, start)
+        )
+        return Created(job=read_job(body))
+    except AlreadyExists:
+        return await _adopt(api, owner, start)
+    except KubeError as error:
+        return _judge(error, catching_up=spec.misfire_policy == "CatchUp")
+
+
+async def find_run(api: Api, owner: Owner, start: Start) -> SeenJob | None:
+    """The Job that holds the name of a slot; see `is_run_of`. Raises `KubeError`."""
+    try:
+        path = JOBS.path(namespace=owner.namespace, name=job_name(owner.name, start.slot))
+        return read_job(await api.request("GET", path))
+    except NotFound:
+        return None
+
+
+def is_run_of(job: SeenJob, owner: Owner, start: Start) -> bool:
+    """Whether the Job is for this very slot of this very schedule (its UID)."""
+    return job.owner_uid == owner.uid and job.slot == start.slot
+
+
+async def delete_jobs(api: Api, jobs: Collection[SeenJob]) -> None:
+    """Delete these Jobs and, in the background, their pods. Raises `KubeError`."""
+    for job in jobs:
+        try:
+            await delete(api, JOBS.path(namespace=job.namespace, name=job.name), uid=job.uid)
+        except (NotFound, Conflict):  # gone, or another Job has the name by now
+            continue
+
+
+async def _adopt(api: Api, owner: Owner, start: Start) -> Attempt:
+    """The name is taken: by an earlier try for this very slot, or by something foreign."""
+    try:
+        job = await find_run(api, owner, start)
+    except KubeError as error:
+        return _postpone(error, SkipReason.CREATE_FAILED)
+    if job is None:
+        message = "The name of the Job was taken a moment ago."
+        return Postponed(reason=SkipReason.CREATE_FAILED, message=message, unsure=False, retry_after=None)
+    if is_run_of(job, owner, start):
+        return Created(job=job)
+    message = f"A Job named {job.name} is there and is not this schedule's. It is left alone."
+    return Refused(reason=SkipReason.NAME_CONFLICT, message=message)
+
+
+def _judge(error: KubeError, *, catching_up: bool) -> Attempt:
+    """What a failure to create means for the slot (`semantics.md §3 rule 6`)."""
+    message = error.message if isinstance(error, ApiError) else str(error)
+    if isinstance(error, QuotaExceeded):
+        if catching_up:
+            return _postpone(error, SkipReason.QUOTA_EXHAUSTED)
+        return Refused(reason=SkipReason.QUOTA_EXHAUSTED, message=message)
+    if isinstance(error, Invalid | BadRequest):
+        return Refused(reason=SkipReason.JOB_REJECTED, message=message, template=True)
+    if isinstance(error, AdmissionDenied | NamespaceTerminating | NotFound):
+        return Refused(reason=SkipReason.JOB_REJECTED, message=message)
+    return _postpone(error, SkipReason.CREATE_FAILED)
+
+
+def _postpone(error: KubeError, reason: SkipReason) -> Postponed:
+    return Postponed(
+        reason=reason,
+        message=error.message if isinstance(error, ApiError) else str(error),
+        unsure=isinstance(error, Unreachable | ServerError),
+        retry_after=getattr(error, "retry_after", None),
+    )

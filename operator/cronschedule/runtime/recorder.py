@@ -1,0 +1,196 @@
+"""Tells people: writes the status, posts Events, logs one line per decision.
+
+Events are a convenience, rows of the status are the record: an Event that cannot be posted is dropped and counted,
+and never holds up a run.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from cronschedule.api import names
+from cronschedule.api.reasons import CATALOGUE, EventReason, SkipReason
+from cronschedule.api.shapes import dump, format_time
+from cronschedule.api.v1alpha1 import CronScheduleStatus
+from cronschedule.core.facts import Decision, Note, Skip
+from cronschedule.core.jobs import Owner, now_utc
+from cronschedule.runtime.clock import Clock
+from cronschedule.runtime.inventory import Entry
+from cronschedule.runtime.kube import AlreadyExists, Api, KubeError
+from cronschedule.runtime.kube_verbs import CRONSCHEDULES, EVENTS, MERGE_PATCH, replace_status
+
+EVENTS_WAITING = 10_000
+POSTERS = 4
+LONGEST_NOTE = 1024
+LONGEST_DRAIN = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class Recorder:
+    """Writes status and Events. `run()` posts the Events that wait, until cancelled."""
+
+    def __init__(self, *, api: Api, clock: Clock) -> None:
+        self._api = api
+        self._clock = clock
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=EVENTS_WAITING)
+        self._instance = socket.gethostname()[:128]
+        self.counts: Counter[str] = Counter()
+        """status.written, event.posted, event.dropped."""
+
+    async def write_status(self, entry: Entry, status: CronScheduleStatus) -> Mapping[str, Any]:
+        """Put the status in place of the one that was read. Raises `Conflict`, `NotFound`, other `KubeError`."""
+        read = {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND,
+            "metadata": {
+                "namespace": entry.owner.namespace,
+                "name": entry.owner.name,
+                "uid": entry.owner.uid,
+                "resourceVersion": str(entry.version),
+            },
+        }
+        body: Mapping[str, Any] = await replace_status(self._api, CRONSCHEDULES, read, dump(status))
+        self.counts["status.written"] += 1
+        return body
+
+    async def mark_adopted(self, entry: Entry) -> Mapping[str, Any]:
+        """Mark a schedule as taken up (`semantics.md §6`), once its ledger is there. Raises `KubeError`."""
+        path = CRONSCHEDULES.path(namespace=entry.owner.namespace, name=entry.owner.name)
+        annotations = {names.ADOPTED_AT: format_time(self._clock.now())}
+        body = {"metadata": {"uid": entry.owner.uid, "annotations": annotations}}
+        marked: Mapping[str, Any] = await self._api.request(
+            "PATCH", path, body=body, content_type=MERGE_PATCH
+        )
+        return marked
+
+    def tell_decision(self, owner: Owner, decision: Decision) -> None:
+        """Log and Event of one decision."""
+        if isinstance(decision, Skip):
+            self._tell_skip(owner, decision)
+            return
+        start = decision.start
+        slot = format_time(start.slot)
+        stands_for = (
+            f", standing for {start.count} slots since {format_time(start.first)}" if start.count > 1 else ""
+        )
+        log.info(
+            "run.created",
+            **_who(owner),
+            slot=slot,
+            job=decision.job,
+            trigger=start.trigger,
+            count=start.count,
+        )
+        note = f"Created Job {decision.job} for {slot} ({start.trigger}{stands_for})."
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=f"{start.slot}", job=decision.job)
+
+    def _tell_skip(self, owner: Owner, skip: Skip) -> None:
+        first, last = format_time(skip.first), format_time(skip.last)
+        log.info(
+            "slot.skipped", **_who(owner), reason=skip.reason.value, first=first, last=last, count=skip.count
+        )
+        what = f"{last}" if skip.count == 1 else f"{skip.count} slots from {first} to {last}"
+        self._post(
+            owner, skip.reason, "Skip", f"Skipped {what}: {skip.message}", mark=f"{skip.first}-{skip.last}"
+        )
+
+    def tell_replaced(self, owner: Owner, job: str) -> None:
+        log.info("run.replaced", **_who(owner), job=job)
+        note = f"Deleted Job {job} for a newer slot."
+        self._post(owner, EventReason.RUN_REPLACED, "Replace", note, mark=job, job=job)
+
+    def tell_note(self, owner: Owner, note: Note) -> None:
+        """Log and Event of a suspension, a resumption or a lost ledger."""
+        reason: SkipReason | EventReason
+        if note.kind == "LedgerLost":
+            reason = SkipReason.LEDGER_LOST
+        else:
+            reason = EventReason.SUSPENDED if note.kind == "Suspended" else EventReason.RESUMED
+        log.info("schedule." + note.kind.lower(), **_who(owner), message=note.message)
+        self._post(owner, reason, note.kind, note.message, mark=f"{note.at}")
+
+    def tell_invalid(self, owner: Owner, generation: int, reason: str, message: str) -> None:
+        """Log and Event of a spec that cannot be used."""
+        log.warning("schedule.invalid", **_who(owner), reason=reason, message=message)
+        self._post(owner, EventReason(reason), "Validate", message, mark=f"{generation}")
+
+    async def run(self) -> None:
+        """Post what waits, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(POSTERS):
+                group.create_task(self._post_events())
+
+    async def drain(self) -> None:
+        """Wait until the Events that wait are posted, for some seconds at most."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_DRAIN):
+                await self._events.join()
+
+    async def _post_events(self) -> None:
+        while True:
+            event = await self._events.get()
+            await self._post_event(event)
+            self._events.task_done()
+
+    async def _post_event(self, event: dict[str, Any]) -> None:
+        path = EVENTS.path(namespace=event["metadata"]["namespace"])
+        try:
+            await self._api.request("POST", path, body=event)
+            self.counts["event.posted"] += 1
+        except AlreadyExists:
+            return  # told before, by an earlier life
+        except KubeError as error:
+            self.counts["event.dropped"] += 1
+            log.debug("event.dropped", reason=event["reason"], failure=str(error)[:256])
+
+    def _post(
+        self,
+        owner: Owner,
+        reason: SkipReason | EventReason,
+        action: str,
+        note: str,
+        *,
+        mark: str,
+        job: str | None = None,
+    ) -> None:
+        """Queue an Event. Its name follows from what it is about, so that it is there once."""
+        digest = hashlib.sha256(f"{owner.uid}/{reason.value}/{mark}".encode()).hexdigest()[:16]
+        event: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": owner.namespace, "name": f"{owner.name}.{digest}"},
+            "eventTime": now_utc(self._clock.precise()),
+            "type": CATALOGUE[reason].event_type,
+            "reason": reason.value,
+            "action": action,
+            "note": note[:LONGEST_NOTE],
+            "regarding": _reference(names.API_VERSION, names.KIND, owner) | {"uid": owner.uid},
+            "reportingController": names.OPERATOR,
+            "reportingInstance": self._instance,
+        }
+        if job is not None:
+            event["related"] = {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "namespace": owner.namespace,
+                "name": job,
+            }
+        try:
+            self._events.put_nowait(event)
+        except asyncio.QueueFull:
+            self.counts["event.dropped"] += 1
+
+
+def _who(owner: Owner) -> dict[str, str]:
+    return {"namespace": owner.namespace, "schedule": owner.name}
+
+
+def _reference(api_version: str, kind: str, owner: Owner) -> dict[str, str]:
+    return {"apiVersion": api_version, "kind": kind, "namespace": owner.namespace, "name": owner.name}
