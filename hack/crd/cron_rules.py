@@ -12,9 +12,9 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 MACROS = ("@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually")
 
-FIELDS = r"self.findAll('[^ \\t]+')"
-A_MACRO = r"self.matches('^[ \\t]*@')"
-A_ZONE = r"self.matches('^[ \\t]*(?i:(CRON_)?TZ)[ \\t]*=')"
+FIELDS = r"self.findAll(r'[^ \t]+')"
+A_MACRO = r"self.matches(r'^[ \t]*@')"
+A_ZONE = r"self.matches(r'^[ \t]*(?i:(CRON_)?TZ)[ \t]*=')"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def schedule_rules() -> list[Schema]:
 
 def _characters() -> Schema:
     return {
-        "rule": r"self.matches('^[\\t -~]*$')",
+        "rule": r"self.matches(r'^[\t -~]*$')",
         "message": "only letters, digits, blanks, tabs and the signs * , - / are allowed",
     }
 
@@ -137,7 +137,7 @@ def _no_zone() -> Schema:
 def _macro() -> Schema:
     names = "|".join(macro[1:] for macro in MACROS)
     return {
-        "rule": rf"!{A_MACRO} || self.matches('^[ \\t]*@({names})[ \\t]*$')",
+        "rule": rf"!{A_MACRO} || self.matches(r'^[ \t]*@({names})[ \t]*$')",
         "message": f"of the texts that begin with @ only these are allowed: {', '.join(MACROS)}",
     }
 
@@ -189,8 +189,8 @@ def _comes() -> Schema:
     """
     days = "0*3[01](-0*31)?(/[0-9]+)?"
     months, weekdays = MONTH.span, f"{WEEKDAY.span}|[*]|{WEEKDAY.star}"
-    lists = "[ \\\\t]+".join(f"({one})(,({one}))*" for one in (days, months, weekdays))
-    late = rf"self.matches('^(?i)[ \\t]*([^ \\t]+[ \\t]+){{2}}{lists}[ \\t]*$')"
+    lists = r"[ \t]+".join(f"({one})(,({one}))*" for one in (days, months, weekdays))
+    late = rf"self.matches(r'^(?i)[ \t]*([^ \t]+[ \t]+){{2}}{lists}[ \t]*$')"
     starred = f"{WEEKDAY.text}.split(',').exists(i, i.startsWith('*'))"
     every = f"[0, 1, 2, 3, 4, 5, 6].all(v, {_spans(WEEKDAY)}.exists(s, {_has('v')} || v == 0 && {_has('7')}))"
     has_31 = f"{_spans(MONTH)}.exists(s, [1, 3, 5, 7, 8, 10, 12].exists(v, {_has('v')}))"

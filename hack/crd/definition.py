@@ -5,11 +5,8 @@ from typing import Any
 from crd.jobspec import job_spec_schema
 from crd.rules import add_rules, name_rules
 from crd.structural import Schema, structural_schema, without_defaults
+from cronschedule.api.names import GROUP, KIND, PLURAL, VERSION
 from cronschedule.api.v1alpha1 import CronScheduleSpec, CronScheduleStatus
-
-GROUP = "cronschedule.dev"
-VERSION = "v1alpha1"
-PLURAL = "cronschedules"
 
 DESCRIPTION = (
     "A CronSchedule runs a Job at the times that a cron text gives, and decides and records what becomes of each run"
@@ -26,10 +23,10 @@ def definition() -> dict[str, Any]:
         "spec": {
             "group": GROUP,
             "names": {
-                "kind": "CronSchedule",
-                "listKind": "CronScheduleList",
+                "kind": KIND,
+                "listKind": f"{KIND}List",
                 "plural": PLURAL,
-                "singular": "cronschedule",
+                "singular": KIND.lower(),
                 "shortNames": ["csch"],
                 "categories": [PLURAL],
             },

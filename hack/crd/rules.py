@@ -2,10 +2,8 @@
 
 from crd.cron_rules import schedule_rules
 from crd.structural import Schema
+from cronschedule.api.names import LONGEST_NAME
 from cronschedule.api.shapes import DURATION_PATTERN, DURATION_SHAPE
-
-LONGEST_NAME = 52
-"""A Job's name is the schedule's, a hyphen and up to ten digits; 63 is the most that a label may have."""
 
 
 def name_rules() -> list[Schema]:
