@@ -40,9 +40,7 @@ def format_duration(seconds: int) -> str:
 
 
 def parse_time(text: object) -> int:
-    """Unix seconds of an RFC 3339 text, fractions dropped; a number is one already. Else ValueError."""
-    if isinstance(text, int):
-        return text
+    """Unix seconds of an RFC 3339 text, fractions dropped. ValueError, as a sentence, for anything else."""
     mistake = f"{text!r} is not a time with Z or an offset, such as 2026-03-29T01:00:00Z"
     if not isinstance(text, str) or not re.match("[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]", text):
         raise ValueError(mistake)
@@ -60,6 +58,15 @@ def format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _time_or_seconds(value: object) -> int:
+    return value if isinstance(value, int) else parse_time(value)
+
+
+def _cut_to(length: int) -> BeforeValidator:
+    """Texts of others (the server's errors, Job conditions) may be of any length; the schema's bound must hold."""
+    return BeforeValidator(lambda text: text[:length] if isinstance(text, str) else text)
+
+
 def _parse_window(text: object) -> int:
     seconds = parse_duration(text)
     if not 60 <= seconds <= 86400:
@@ -75,12 +82,15 @@ Window = Annotated[
 ]
 Instant = Annotated[
     int,
-    BeforeValidator(parse_time),
+    BeforeValidator(_time_or_seconds),
     PlainSerializer(format_time),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-Message = Annotated[str, Field(max_length=256)]
-Word = Annotated[str, Field(max_length=64)]
+WrittenInstant = Annotated[int, BeforeValidator(parse_time)]
+"""An instant that a person wrote: only as text."""
+Message = Annotated[str, Field(max_length=256), _cut_to(256)]
+LongMessage = Annotated[str, Field(max_length=1024), _cut_to(1024)]
+Word = Annotated[str, Field(max_length=64), _cut_to(64)]
 Total = Annotated[int, Field(ge=0)]
 
 

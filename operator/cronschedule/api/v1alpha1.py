@@ -1,15 +1,13 @@
 """The CronSchedule resource as users write and read it: the one source of the CRD and of `kubectl explain`.
 
-    CronScheduleSpec     schedule, time_zone, misfire_policy, max_staleness, catch_up, concurrency_policy,
-                         suspend, successful_jobs_history_limit, failed_jobs_history_limit, run_history_limit,
-                         job_template
+    CronScheduleSpec     schedule, time_zone, misfire_policy, max_staleness, catch_up, concurrency_policy, suspend,
+                         successful_jobs_history_limit, failed_jobs_history_limit, run_history_limit, job_template
     CatchUp              max_runs, max_age, max_concurrent
     JobTemplate          metadata (TemplateMetadata: labels, annotations), spec (a batch/v1 JobSpec, a dict)
     CronScheduleStatus   observed_generation, conditions, schedule, last_decided_time, last_schedule_time,
                          last_successful_time, last_failure_time, next_schedule_time, active_runs, backlog,
                          suspension, counts, run_history
-    Condition, ScheduleText, Backlog, Suspension, Counts, Row, StandsFor
-                         the parts of the status
+    Condition, ScheduleText, Backlog, Suspension, Counts, Row, StandsFor: the parts of the status
 
 In Python durations are whole seconds and instants Unix seconds in UTC, in JSON `1h30m` (the only form that a
 user may write) and RFC 3339 with `Z`: see `shapes`, which also has `parse_duration`, `parse_time` and `dump`,
@@ -22,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, ValidationInfo, field_validator
 
-from cronschedule.api.shapes import Instant, Message, Shape, Total, Window, Word
+from cronschedule.api.shapes import Instant, LongMessage, Message, Shape, Total, Window, Word
 
 MisfirePolicy = Literal["FireOnce", "Skip", "CatchUp"]
 ConcurrencyPolicy = Literal["Allow", "Forbid", "Replace"]
@@ -30,8 +28,9 @@ Trigger = Literal["Schedule", "CatchUp", "Manual", "Backfill"]
 Outcome = Literal["Active", "Succeeded", "Failed", "Replaced", "Deleted", "Skipped"]
 
 TEMPLATE_RESTART_POLICIES = ("Never", "OnFailure")
-
 KeptJobs = Annotated[StrictInt, Field(ge=0, le=100)]
+LabelValue = Annotated[str, Field(max_length=63)]
+AnnotationValue = Annotated[str, Field(max_length=262144)]
 
 
 class CatchUp(Shape):
@@ -66,13 +65,15 @@ class CatchUp(Shape):
 class TemplateMetadata(Shape):
     """Labels and annotations of the Jobs. The CronSchedule's own are never copied."""
 
-    labels: dict[str, str] = Field(
+    labels: dict[str, LabelValue] = Field(
         default_factory=dict,
+        max_length=100,
         description="Labels that every Job gets, queue labels included. Keys of cronschedule.dev are the"
         " operator's.",
     )
-    annotations: dict[str, str] = Field(
+    annotations: dict[str, AnnotationValue] = Field(
         default_factory=dict,
+        max_length=100,
         description="Annotations that every Job gets. Keys of cronschedule.dev are the operator's.",
     )
 
@@ -203,7 +204,7 @@ class Condition(Shape):
     observed_generation: int = Field(0, description="The metadata.generation that this was said about.")
     last_transition_time: Instant = Field(description="When status last changed.")
     reason: Word = Field(description="Why, in one word of the catalogue of reasons.")
-    message: Annotated[str, Field(max_length=1024)] = Field("", description="Why, in a sentence.")
+    message: LongMessage = Field("", description="Why, in a sentence.")
 
 
 class ScheduleText(Shape):
