@@ -44,26 +44,34 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
     async with HttpApi(credentials) as api:
         operator = Operator(api=api, settings=settings, clock=SystemClock(), random=random.Random())
         parts = asyncio.create_task(operator.run())
-        stop = asyncio.Event()
-        parts.add_done_callback(lambda _: stop.set())
-        await kopf.operator(
-            registry=build_registry(inventory=operator.inventory, credentials=credentials),
-            settings=build_settings(),
-            clusterwide=True,
-            standalone=True,
-            stop_flag=stop,
+        # When kopf ends it cancels every task that began after it; ours shall end in their own order.
+        ready = asyncio.create_task(operator.ready.wait())
+        await asyncio.wait([parts, ready], return_when=asyncio.FIRST_COMPLETED)
+        chassis = asyncio.create_task(
+            kopf.operator(
+                registry=build_registry(inventory=operator.inventory, credentials=credentials),
+                settings=build_settings(),
+                clusterwide=True,
+                standalone=True,
+            )
         )
-        return await _wind_down(operator, parts)
+        await asyncio.wait([parts, chassis], return_when=asyncio.FIRST_COMPLETED)
+        return await _wind_down(operator, parts, chassis)
 
 
-async def _wind_down(operator: Operator, parts: "asyncio.Task[None]") -> int:
-    if parts.done():
-        log.critical("operator.broken", exc_info=parts.exception())
-        return 1
+async def _wind_down(operator: Operator, parts: "asyncio.Task[None]", chassis: "asyncio.Task[None]") -> int:
+    """One of the two has ended: kopf because of a signal, or either because of something that cannot heal."""
+    broken = [task.exception() for task in (parts, chassis) if task.done()]
     log.info("operator.stopping")
-    await operator.drain()
-    parts.cancel()
-    await asyncio.gather(parts, return_exceptions=True)
+    if not parts.done():
+        await operator.drain()
+    for task in (parts, chassis):
+        task.cancel()
+    await asyncio.gather(parts, chassis, return_exceptions=True)
+    failure = next((error for error in broken if error is not None), None)
+    if failure is not None:
+        log.critical("operator.broken", exc_info=failure)
+        return 1
     log.info("operator.stopped")
     return 0
 

@@ -25,6 +25,8 @@ class Operator:
     """Everything but kopf. The watches of CronSchedules and Namespaces feed `inventory` from outside."""
 
     def __init__(self, *, api: Api, settings: Settings, clock: Clock, random: Random) -> None:
+        self.ready = asyncio.Event()
+        """Set once everything is known and slots are being decided."""
         self.inventory = Inventory(settings=settings, on_change=self._poke)
         self.recorder = Recorder(api=api, clock=clock)
         executor = Executor(
@@ -53,6 +55,8 @@ class Operator:
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())
             group.create_task(self.loop.run())
+            await asyncio.sleep(0)
+            self.ready.set()
             log.info("operator.ready", schedules=len(self.inventory.schedules), jobs=len(self.jobs))
 
     async def drain(self) -> None:
