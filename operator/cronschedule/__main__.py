@@ -8,6 +8,7 @@ cannot be used.
 
 import asyncio
 import random
+import signal
 import sys
 
 import kopf
@@ -45,8 +46,8 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
         operator = Operator(api=api, settings=settings, clock=SystemClock(), random=random.Random())
         parts = asyncio.create_task(operator.run())
         # When kopf ends it cancels every task that began after it; ours shall end in their own order.
-        ready = asyncio.create_task(operator.ready.wait())
-        await asyncio.wait([parts, ready], return_when=asyncio.FIRST_COMPLETED)
+        if not await _until_ready(operator, parts):
+            return 0
         chassis = asyncio.create_task(
             kopf.operator(
                 registry=build_registry(inventory=operator.inventory, credentials=credentials),
@@ -57,6 +58,22 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
         )
         await asyncio.wait([parts, chassis], return_when=asyncio.FIRST_COMPLETED)
         return await _wind_down(operator, parts, chassis)
+
+
+async def _until_ready(operator: Operator, parts: "asyncio.Task[None]") -> bool:
+    """Wait until all is known; False when a signal came before. From then on kopf takes the signals."""
+    loop, signalled = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, signalled.set)
+    ready = asyncio.create_task(operator.ready.wait())
+    asked = asyncio.create_task(signalled.wait())
+    await asyncio.wait([parts, ready, asked], return_when=asyncio.FIRST_COMPLETED)
+    if not signalled.is_set():
+        return True
+    parts.cancel()
+    await asyncio.gather(parts, return_exceptions=True)
+    log.info("operator.stopped")
+    return False
 
 
 async def _wind_down(operator: Operator, parts: "asyncio.Task[None]", chassis: "asyncio.Task[None]") -> int:
