@@ -32,8 +32,14 @@ def record_decisions(
     )
 
 
-def record_lost_ledger(status: CronScheduleStatus, note: Note) -> CronScheduleStatus:
-    """A row that says that there is no record of what came before; it is about no slot."""
+def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
+    """A row that says that there is no record of what came before; it is about no slot.
+
+    The runs whose Jobs are still there are known again.
+    """
+    runs = sorted(
+        (job for job in jobs if job.slot is not None and job.slot <= note.at), key=_slot, reverse=True
+    )
     row = Row(
         scheduled_time=note.at,
         outcome="Skipped",
@@ -41,7 +47,15 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note) -> CronScheduleSt
         message=note.message[:LONGEST_MESSAGE],
         count=0,
     )
-    return status.model_copy(update={"run_history": (row, *status.run_history)})
+    known = tuple(_known_run(job) for job in runs)
+    counts = status.counts.model_copy(update={"runs": status.counts.runs + len(known)})
+    return status.model_copy(
+        update={
+            "run_history": (row, *known, *status.run_history),
+            "counts": counts,
+            "last_schedule_time": known[0].scheduled_time if known else status.last_schedule_time,
+        }
+    )
 
 
 def record_replaced(status: CronScheduleStatus, jobs: Sequence[str], now: int) -> CronScheduleStatus:
@@ -118,6 +132,22 @@ def _add_skip(rows: list[Row], skip: Skip) -> None:
             count=count if count > 1 else None,
             first_scheduled_time=first if count > 1 else None,
         ),
+    )
+
+
+def _slot(job: SeenJob) -> int:
+    return job.slot or 0
+
+
+def _known_run(job: SeenJob) -> Row:
+    stands_for = StandsFor(count=job.count, first=job.first) if job.first is not None else None
+    return Row(
+        scheduled_time=_slot(job),
+        outcome="Active",
+        job=job.name,
+        trigger=job.trigger,
+        start_time=job.started or job.created,
+        stands_for=stands_for,
     )
 
 

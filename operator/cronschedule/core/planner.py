@@ -80,7 +80,9 @@ def plan(facts: Facts, now: int) -> Plan:
         elif isinstance(verdict, Wait):
             wake = verdict.wake
         waiting = _waiting(draft, slots)
-    next_slot = slots.after(now) if slots is not None and not suspended else None
+    next_slot = None
+    if slots is not None and not suspended:
+        next_slot = slots.after(max(now, draft.ledger.last_decided))  # the clock may have been set back
     moments = [moment for moment in (wake, next_slot) if moment is not None]
     return Plan(
         ledger=draft.ledger,

@@ -16,7 +16,7 @@ from cronschedule.api.v1alpha1 import (
     Row,
     Suspension,
 )
-from cronschedule.core.facts import Ledger, Plan, Suspended
+from cronschedule.core.facts import Ledger, Plan, Retry, Suspended
 from cronschedule.core.history import LONGEST_MESSAGE, trim
 
 DEFAULT_RUN_HISTORY_LIMIT = 50
@@ -26,7 +26,8 @@ DEFAULT_RUN_HISTORY_LIMIT = 50
 class View:
     """All that the conditions are told from.
 
-    `before` is the status as it was read. `rejected` is the API server's sentence about a template it refused.
+    `before` is the status as it was read. `rejected` is the API server's sentence about a template it refused,
+    `retry` a slot whose Job could not be created yet.
     """
 
     before: CronScheduleStatus
@@ -35,6 +36,8 @@ class View:
     spec: CronScheduleSpec | None
     mistakes: Sequence[Mistake]
     rejected: str | None
+    retry: Retry | None
+    active_runs: int
     generation: int
     now: int
 
@@ -64,7 +67,7 @@ def build_status(view: View) -> CronScheduleStatus:
             "schedule": ledger.schedule,
             "last_decided_time": ledger.last_decided,
             "next_schedule_time": plan.next_slot,
-            "active_runs": sum(row.outcome == "Active" for row in view.status.run_history),
+            "active_runs": view.active_runs,
             "backlog": Backlog(waiting=waiting.count, oldest=waiting.oldest) if waiting is not None else None,
             "suspension": _suspension(suspension),
             "run_history": trim(view.status.run_history, limit),
