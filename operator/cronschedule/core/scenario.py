@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from cronschedule.api.mistakes import Mistake, mistakes_from
 from cronschedule.api.names import API_VERSION, KIND
-from cronschedule.api.shapes import Instant, Shape, format_time, parse_duration
+from cronschedule.api.shapes import Shape, WrittenInstant, format_time, parse_duration
 from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 from cronschedule.core.simulation import Decided, Outcome, Scenario, merge_windows
@@ -43,8 +43,8 @@ def _span(value: object) -> int:
 
 
 class _Window(Shape):
-    from_: Instant = Field(alias="from")
-    to: Instant
+    from_: WrittenInstant = Field(alias="from")
+    to: WrittenInstant
 
     @model_validator(mode="after")
     def _in_order(self) -> "_Window":
@@ -54,7 +54,7 @@ class _Window(Shape):
 
 
 class _Edit(Shape):
-    at: Instant
+    at: WrittenInstant
     spec: dict[str, Any]
 
 
@@ -64,8 +64,8 @@ class _Settings(Shape):
 
 class _Input(Shape):
     schedule: dict[str, Any]
-    from_: Instant = Field(alias="from")
-    to: Instant
+    from_: WrittenInstant = Field(alias="from")
+    to: WrittenInstant
     operator_down: tuple[_Window, ...] = ()
     tenant_suspended: tuple[_Window, ...] = ()
     run_duration: Annotated[int, BeforeValidator(_span)] = 0

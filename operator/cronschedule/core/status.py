@@ -98,6 +98,10 @@ def _ready(view: View) -> Condition | None:
         return _condition(view, "Ready", "False", reason, message)
     if view.plan.ledger.suspension is not None:
         return _condition(view, "Ready", "True", "Suspended", "Accepted; suspended, so nothing is run.")
+    if view.retry is not None and view.retry.start.slot > view.plan.ledger.last_decided:
+        slot = format_time(view.retry.start.slot)
+        message = f"Accepted; the Job for {slot} could not be created yet: {view.retry.error}"
+        return _condition(view, "Ready", "True", "Retrying", message)
     return _condition(
         view, "Ready", "True", "Scheduled", "Accepted and being scheduled." + _advice(view.spec)
     )

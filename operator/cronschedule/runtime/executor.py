@@ -1,15 +1,15 @@
 """Carries out what the planner says for one schedule, in the order that survives a crash (`semantics.md §4`).
 
-    1  what became of Jobs → rows
-    2  plan: decisions → rows and totals
-    3  while a slot shall run: create its Job, settle it, plan again
+    1  plan: decisions → rows and totals
+    2  while a slot shall run: create its Job, settle it, plan again
+    3  what became of Jobs → rows and totals
     4  write the status, with the resourceVersion that all this was computed from
     5  tell: log and Events
     6  mark a schedule that is taken up; delete finished Jobs
 
-Crash points: after 3 (a Job is there, the ledger does not say so) the next plan meets the Job and takes it for the
+Crash points: after 2 (a Job is there, the ledger does not say so) the next plan meets the Job and takes it for the
 run that it is; after 4 (the ledger is written, no Event was sent) the row stands and the Event is lost. A crash
-within 3 or 6 is the same as one before it: creating and deleting again changes nothing.
+within 2 or 6 is the same as one before it: creating and deleting again changes nothing.
 """
 
 import math
@@ -91,11 +91,10 @@ class Executor:
         return self._clock.now() + 1
 
     async def _carry_out(self, snapshot: Snapshot) -> int | None:
-        now = self._clock.now()
         flight = _Flight(
             snapshot=snapshot,
             facts=snapshot.facts,
-            status=record_outcomes(snapshot.status, snapshot.jobs, now),
+            status=snapshot.status,
             rejected=template_rejection(snapshot.status, snapshot.entry.generation),
         )
         while True:
@@ -117,7 +116,8 @@ class Executor:
         """Take the plan's decisions into rows, totals and the facts of the next plan."""
         for note in planned.notes:
             if note.kind == "LedgerLost":
-                flight.status = record_lost_ledger(flight.status, note)
+                jobs = self._inventory.jobs_of(flight.snapshot.entry.owner)
+                flight.status = record_lost_ledger(flight.status, note, jobs.values())
         flight.status = record_decisions(flight.status, planned.decisions, now)
         flight.decisions += planned.decisions
         flight.notes += planned.notes
@@ -145,7 +145,7 @@ class Executor:
             flight.rejected = attempt.message[:256] if attempt.template else flight.rejected
         flight.status = record_decisions(flight.status, decisions, self._clock.now())
         flight.decisions += decisions
-        jobs = self._inventory.jobs.get(owner.uid, {})
+        jobs = self._inventory.jobs_of(owner)
         flight.facts = replace(
             facts, ledger=ledger, jobs=tuple(job.fact for job in jobs.values()), retry=None
         )
@@ -209,13 +209,16 @@ class Executor:
         """Write the status if it says anything new, and take the answer for what is known."""
         snapshot = flight.snapshot
         entry = snapshot.entry
+        jobs = self._inventory.jobs_of(entry.owner)
         view = View(
             before=snapshot.status,
-            status=flight.status,
+            status=record_outcomes(flight.status, jobs, now),
             plan=planned,
             spec=flight.facts.spec,
             mistakes=snapshot.mistakes,
             rejected=flight.rejected,
+            retry=flight.facts.retry,
+            active_runs=sum(job.fact.active for job in jobs.values()),
             generation=entry.generation,
             now=now,
         )
@@ -249,7 +252,7 @@ class Executor:
         spec = flight.facts.spec
         if spec is None:
             return None
-        jobs = self._inventory.jobs.get(entry.owner.uid, {})
+        jobs = self._inventory.jobs_of(entry.owner)
         now = self._clock.now()
         retention = retain_jobs(
             list(jobs.values()),

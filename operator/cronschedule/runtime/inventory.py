@@ -177,6 +177,10 @@ class Inventory:
             if job.uid not in uids and job.version <= version:
                 self.drop_job(job)
 
+    def jobs_of(self, owner: Owner) -> Mapping[str, SeenJob]:
+        """The Jobs of a schedule, by name, as they are known now."""
+        return self.jobs.get(owner.uid, {})
+
     def _poke_owner(self, job: SeenJob) -> None:
         key = self._keys.get(job.owner_uid)
         if key is not None:
@@ -194,7 +198,7 @@ class Inventory:
         status = read_status(json.loads(entry.status))
         if isinstance(status, list):  # not ours, or damaged: as good as none
             status = CronScheduleStatus()
-        jobs = self.jobs.get(entry.owner.uid, {})
+        jobs = self.jobs_of(entry.owner)
         facts = Facts(
             spec=read.spec if isinstance(read, Schedulable) else None,
             slots=read.slots if isinstance(read, Schedulable) else None,
