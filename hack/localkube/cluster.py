@@ -78,8 +78,8 @@ class Cluster:
     def get(cls, name: str) -> Cluster:
         """The running cluster of this name. Raises LocalkubeError where there is none."""
         record = records.find(name)
-        if record is None or records.is_stale(record):
-            raise LocalkubeError(f"There is no cluster called {name}; see `hack/cluster list`.")
+        if record is None or record.launcher or records.is_stale(record):
+            raise LocalkubeError(f"There is no running cluster called {name}; see `hack/cluster list`.")
         return cls(record, programs.find() if record.backend == "kwokctl" else None)
 
     @property
@@ -94,6 +94,10 @@ class Cluster:
     def logs(self) -> Path:
         """The folder with each component's log."""
         return kwokctl.home(self._record) / "logs"
+
+    def log(self, component: str) -> str:
+        """What a component has logged so far."""
+        return (self.logs / f"{self._pid_file(component).stem}.log").read_text(errors="replace")
 
     def stop(self, component: str) -> None:
         """End a component at once, as a crash would."""
@@ -162,10 +166,17 @@ def remove(record: Record) -> None:
         processes.kill(processes.mentioning(f"{record.folder}/"))
         processes.kill(processes.mentioning(f"{record.folder}/"))  # what kwokctl started before it was ended
         if not record.owns_kubeconfig_file:
-            Kubectl(record.kubeconfig).run("config", "delete-context", record.name)
-            Kubectl(record.kubeconfig).run("config", "delete-cluster", record.name)
-            Kubectl(record.kubeconfig).run("config", "delete-user", record.name)
+            _remove_context(record)
     records.forget(record)
+
+
+def _remove_context(record: Record) -> None:
+    """Take the cluster out of a kubeconfig file that others use too."""
+    kubectl, name = Kubectl(record.kubeconfig), f"kwok-{record.name}"
+    if kubectl.run("config", "current-context").stdout.strip() == name:
+        kubectl.run("config", "unset", "current-context")
+    for what in ("context", "cluster", "user"):
+        kubectl.run("config", f"delete-{what}", name)
 
 
 def sweep() -> list[str]:
@@ -197,9 +208,22 @@ def _claim(
 def _removed_on_failure(record: Record) -> Iterator[None]:
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        last_words = _last_words(record) if isinstance(error, LocalkubeError) else ""
         remove(record)
+        if last_words:
+            raise LocalkubeError(f"{error}\n{last_words}") from error
         raise
+
+
+def _last_words(record: Record) -> str:
+    """The end of the log of each component that has ended by itself."""
+    started = Cluster(record)
+    dead = [component for component, pid in started.components().items() if not pid]
+    logs = {component: started.log(component) for component in dead}
+    return "\n".join(
+        f"{component} has ended; its log ends so:\n{text[-600:]}" for component, text in logs.items()
+    )
 
 
 def _settle(record: Record, owner: int | None) -> Record:
@@ -222,5 +246,7 @@ def _furnish(kubectl: Kubectl, without: list[str]) -> None:
 def _known(without: Iterable[str]) -> list[str]:
     names = list(without)
     if unknown := set(names) - set(kwokctl.OPTIONAL):
-        raise LocalkubeError(f"Cannot leave out {', '.join(sorted(unknown))}; only {', '.join(kwokctl.OPTIONAL)}.")
+        raise LocalkubeError(
+            f"Cannot leave out {', '.join(sorted(unknown))}; only {', '.join(kwokctl.OPTIONAL)}."
+        )
     return names

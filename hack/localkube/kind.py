@@ -17,7 +17,9 @@ def create(record: Record) -> None:
     """Create the cluster and wait until it is ready. Raises LocalkubeError."""
     for command in (["docker", "info"], ["kind", "version"]):
         if not shutil.which(command[0]) or subprocess.run(command, capture_output=True).returncode:
-            raise LocalkubeError(f"A kind cluster needs a running Docker engine and kind; `{command[0]}` failed.")
+            raise LocalkubeError(
+                f"A kind cluster needs a running Docker engine and kind; `{command[0]}` failed."
+            )
     image = f"--image=kindest/node:v{pinned().kubernetes}"
     _kind(record, "create", "cluster", image, "--wait=120s", f"--kubeconfig={record.kubeconfig}")
 

@@ -37,7 +37,7 @@ def create(record: Record, programs: Path, *, extra_args: Iterable[str], without
     """Start all components and wait until the API server answers. Raises LocalkubeError."""
     (record.folder / "kwok.yaml").write_text(configuration(record, programs, extra_args, without))
     Path(record.kubeconfig).parent.mkdir(parents=True, exist_ok=True)
-    run(record, programs, "create", "cluster", "--timeout", "120s", "--kubeconfig", record.kubeconfig)
+    run(record, programs, "create", "cluster", "--timeout", "60s", "--kubeconfig", record.kubeconfig)
 
 
 def configuration(

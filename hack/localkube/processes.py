@@ -48,10 +48,10 @@ def _commands() -> Iterable[tuple[int, str]]:
     for entry in PROC.iterdir():
         if entry.name.isdigit():
             try:
-                command = (entry / "cmdline").read_bytes()
+                words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            yield int(entry.name), command.replace(b"\0", b" ").decode(errors="replace")
+            yield int(entry.name), b" ".join(words).decode(errors="replace")
 
 
 def kill(pids: Iterable[int], seconds: float = 10) -> None:

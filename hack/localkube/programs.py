@@ -13,7 +13,6 @@ from localkube.errors import LocalkubeError
 from localkube.locks import alone
 from localkube.versions import PROGRAMS, programs_folder
 
-
 _WAITING = "Another process is fetching the control plane's programs: waiting for it …"
 
 

@@ -107,11 +107,11 @@ def _problems(file: str, pins: dict[str, Pin], roots: list[str]) -> Iterator[str
         if not requirement.specifier.contains(pins[name].version, prereleases=True):
             yield f"{file}: {name} {pins[name].version} is outside {requirement.specifier}, asked for by {by}"
         waiting += [(further, name) for further in _requirements(name, requirement.extras)]
-    for name, pin in pins.items():
+    for pinned, pin in pins.items():
         if not pin.hashes:
-            yield f"{file}: {name} has no hash"
-        if name not in needed and _applies(pin.requirement, extras={""}) and file != "go.txt":
-            yield f"{file}: {name} is pinned but nothing needs it"
+            yield f"{file}: {pinned} has no hash"
+        if pinned not in needed and _applies(pin.requirement, extras={""}):
+            yield f"{file}: {pinned} is pinned but nothing needs it"
 
 
 def _requirements(name: str, extras: set[str]) -> list[Requirement]:
