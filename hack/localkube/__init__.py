@@ -3,5 +3,6 @@
 from localkube.cluster import Cluster, sweep
 from localkube.errors import LocalkubeError
 from localkube.kubectl import Kubectl
+from localkube.operator_process import OperatorProcess
 
-__all__ = ["Cluster", "Kubectl", "LocalkubeError", "sweep"]
+__all__ = ["Cluster", "Kubectl", "LocalkubeError", "OperatorProcess", "sweep"]

@@ -76,11 +76,16 @@ class Cluster:
 
     @classmethod
     def get(cls, name: str) -> Cluster:
-        """The running cluster of this name. Raises LocalkubeError where there is none."""
+        """The running cluster of this name, with all that can be done with it. Raises LocalkubeError."""
         record = records.find(name)
         if record is None or record.launcher or records.is_stale(record):
             raise LocalkubeError(f"There is no running cluster called {name}; see `hack/cluster list`.")
         return cls(record, programs.find() if record.backend == "kwokctl" else None)
+
+    @classmethod
+    def of_kubeconfig(cls, kubeconfig: Path) -> Cluster:
+        """Somebody else's cluster: what runs there is not ours to stop, and `down` does nothing."""
+        return cls(Record(name=kubeconfig.stem, backend="foreign", kubeconfig=str(kubeconfig.absolute())))
 
     @property
     def name(self) -> str:
@@ -160,6 +165,8 @@ class Cluster:
 
 def remove(record: Record) -> None:
     """End a cluster's processes, those of a start that never ended included, and remove its files."""
+    if record.backend == "foreign":
+        return
     if record.backend == "kind":
         kind.delete(record)
     else:
