@@ -11,9 +11,6 @@ from cronschedule.api.shapes import parse_time
 from cronschedule.core.simulation import Scenario, Window, simulate
 from cronschedule.core.spec import Schedulable, read_schedulable
 
-SHORT_RUN = 2
-"""Seconds; a pod of the demo runs for about one."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -38,7 +35,7 @@ def judge(
     """Hold a schedule's status against the rules.
 
     Its ledger ended at `since`, the operator first looked at `looked`, and the status is that of `until` (UTC
-    seconds). Times of decisions are left out: how long a pod takes to run is not the rules' business.
+    seconds). How long the pods took is left out: runs that take no time decide the same, only sooner.
     """
     read = read_schedulable(schedule["spec"], unknown="ignore")
     assert isinstance(read, Schedulable)
@@ -49,7 +46,6 @@ def judge(
         end=until,
         operator_down=[(since, looked)],
         tenant_suspended=suspended,
-        run_duration=SHORT_RUN,
     )
     outcome = simulate(scenario)
     ran = tuple(decided.slot for decided in outcome.decisions if decided.run is not None)

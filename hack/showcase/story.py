@@ -24,6 +24,7 @@ from cronschedule.api.names import ADOPTED_AT
 from cronschedule.api.shapes import format_time, parse_time
 from cronschedule.core.simulation import Window
 from localkube import Cluster
+from localkube.errors import LocalkubeError
 from localkube.kubectl import Kubectl
 from showcase.expectation import judge
 
@@ -53,6 +54,9 @@ def main() -> int:
         log = Path(folder, "operator.log")
         try:
             return _tell(log, once=options.once)
+        except LocalkubeError as error:
+            print(f"hack/demo: {error}", file=sys.stderr)
+            return 1
         except KeyboardInterrupt:
             print("\nStopped; nothing is left behind.")
             return 0
@@ -97,7 +101,9 @@ class _Story:
     def prepare(self) -> None:
         """Install the CRD and the manifests, with records that are six hours old."""
         self.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
-        self.kubectl("wait", "--for=condition=Established", "crd/cronschedules.cronschedule.dev")
+        _wait(
+            lambda: self.kubectl.run("get", "csch").returncode == 0, "the API server to serve CronSchedules"
+        )
         while (
             not 2 <= time.time() % 60 <= 52
         ):  # no slot shall come due while the operator takes its first look
