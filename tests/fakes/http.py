@@ -22,8 +22,7 @@ class Served:
 
     url: str
     tokens: set[str] | None = None
-    headers: list[dict[str, str]] = field(default_factory=list)
-    """Headers of each request, in order."""
+    requests: list[web.Request] = field(default_factory=list)
 
 
 @contextlib.asynccontextmanager
@@ -50,7 +49,7 @@ class _Door:
         self._discovery = _discovery(kube.kinds)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        self._served.headers.append(dict(request.headers))
+        self._served.requests.append(request)
         try:
             self._let_in(request)
             found = self._discovery.get(request.path.rstrip("/"))
@@ -66,7 +65,7 @@ class _Door:
                 accept=request.headers.get("Accept", ""),
             )
             if call.verb == "watch":
-                return await self._stream(request, self._kube.stream(call))
+                return await self._stream(request, await self._kube.open_watch(call))
             code = 201 if call.verb == "create" else 200
             return web.json_response(await self._kube.serve(call), status=code)
         except ApiError as error:

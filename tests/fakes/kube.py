@@ -60,7 +60,7 @@ class FakeKube(World):
 
     async def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
         call = understand(self.kinds, "GET", path, query={**query, "watch": "true"})
-        async with contextlib.aclosing(self.stream(call)) as events:
+        async with contextlib.aclosing(await self.open_watch(call)) as events:
             async for event in events:
                 yield event
 
@@ -82,22 +82,24 @@ class FakeKube(World):
             raise outcome
         return outcome
 
-    async def stream(self, call: Call) -> AsyncGenerator[dict[str, Any], None]:
-        """The events of one watch, faults included."""
-        cut: Stream | None = None
-        for fault in self._count(call):
-            await suffer(fault.action)
-            if isinstance(fault.action, Stream):
-                cut = fault.action
+    async def open_watch(self, call: Call) -> AsyncGenerator[dict[str, Any], None]:
+        """Begin a watch, faults included; returns its events. Raises `KubeError`, as they may too."""
+        faults = self._count(call)
         await asyncio.sleep(self._latency)
-        sent = 0
-        async with contextlib.aclosing(self._events(call)) as events:
-            while cut is None or sent < cut.after:
+        for fault in faults:
+            await suffer(fault.action)
+        cuts = [fault.action for fault in faults if isinstance(fault.action, Stream)]
+        return self._until(cuts[0], self._events(call)) if cuts else self._events(call)
+
+    async def _until(
+        self, cut: Stream, events: AsyncGenerator[dict[str, Any], None]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        async with contextlib.aclosing(events):
+            for _ in range(cut.after):
                 event = await anext(events, None)
                 if event is None:
                     return
                 yield event
-                sent += 1
         last = await cut.cut()
         if last is not None:
             yield last
@@ -172,13 +174,15 @@ class FakeKube(World):
         end = time() + float(call.query.get("timeoutSeconds") or 1800)
         bookmarks = call.query.get("allowWatchBookmarks") in ("true", "1")
         due = time() + BOOKMARK_SECONDS if bookmarks else end
-        while time() < end:
+        while True:
             try:
                 async with asyncio.timeout_at(min(due, end)):
                     change = await watcher.queue.get()
             except TimeoutError:
-                due = time() + BOOKMARK_SECONDS
-                if bookmarks and time() < end and self.store.version >= watcher.after:
+                if due >= end:
+                    return
+                due += BOOKMARK_SECONDS
+                if self.store.version >= watcher.after:
                     yield None
                 continue
             if change is None:

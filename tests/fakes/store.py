@@ -74,7 +74,7 @@ class Store:
         self.objects: dict[Key, Object] = {}
         self.compacted = 0
         self._history: list[Change] = []
-        self._watchers: set[Watcher] = set()
+        self.watchers: set[Watcher] = set()
 
     def write(self, key: Key, after: Object | None) -> Object:
         """Put or (None) remove an object. Returns it as it is, or last was, stored."""
@@ -87,7 +87,7 @@ class Store:
             before = self.objects.pop(key)
         change = Change(self.version, key, before, after)
         self._history.append(change)
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.offer(change)
         return after or before or {}
 
@@ -117,11 +117,11 @@ class Store:
         watcher = Watcher(plural, namespace, after)
         for change in self._history:
             watcher.offer(change)
-        self._watchers.add(watcher)
+        self.watchers.add(watcher)
         return watcher
 
     def unwatch(self, watcher: Watcher) -> None:
-        self._watchers.discard(watcher)
+        self.watchers.discard(watcher)
 
     def compact(self) -> None:
         """Forget the past. Streams that are open go on."""
@@ -129,7 +129,7 @@ class Store:
         self.compacted = self.version
 
     def break_streams(self) -> None:
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.queue.put_nowait(None)
 
     def backup(self) -> Snapshot:
