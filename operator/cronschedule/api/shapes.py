@@ -22,6 +22,10 @@ from pydantic.alias_generators import to_camel
 DURATION_PATTERN = "([0-9]+h([0-9]+m)?([0-9]+s)?|[0-9]+m([0-9]+s)?|[0-9]+s)"
 DURATION_SHAPE = "whole hours, minutes and seconds in this order, such as 90s, 30m or 1h30m"
 DURATION_LENGTH = 32
+TIME_PATTERN = (
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?"
+    "([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+)
 UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
@@ -42,14 +46,12 @@ def format_duration(seconds: int) -> str:
 def parse_time(text: object) -> int:
     """Unix seconds of an RFC 3339 text, fractions dropped. ValueError, as a sentence, for anything else."""
     mistake = f"{text!r} is not a time with Z or an offset, such as 2026-03-29T01:00:00Z"
-    if not isinstance(text, str) or not re.match("[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]", text):
+    if not isinstance(text, str) or not re.fullmatch(TIME_PATTERN, text):
         raise ValueError(mistake)
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper())
     except ValueError:
         raise ValueError(mistake) from None
-    if moment.tzinfo is None:
-        raise ValueError(mistake)
     return int(moment.timestamp() // 1)
 
 

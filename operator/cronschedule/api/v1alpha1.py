@@ -97,7 +97,10 @@ class JobTemplate(Shape):
         for key in ("selector", "manualSelector"):
             if spec.get(key):
                 raise ValueError(f"{key} is not allowed: every Job gets a selector of its own")
-        pod = (spec.get("template") or {}).get("spec") or {}
+        template = spec.get("template") or {}
+        pod = template.get("spec") or {} if isinstance(template, dict) else template
+        if not isinstance(pod, dict):
+            raise ValueError(f"template.spec cannot be read: {pod!r} is not a mapping of keys to values")
         policy = pod.get("restartPolicy", "Never")
         if policy not in TEMPLATE_RESTART_POLICIES:
             raise ValueError(f"template.spec.restartPolicy is {policy!r}: Never and OnFailure are allowed")

@@ -6,18 +6,22 @@ Pure: the text was read as YAML or JSON before, and nothing is printed here.
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from cronschedule.api.mistakes import Mistake, mistakes_from
 from cronschedule.api.names import API_VERSION, KIND
-from cronschedule.api.shapes import Shape, WrittenInstant, format_time, parse_duration
+from cronschedule.api.shapes import Shape, WrittenInstant, format_time, parse_duration, parse_time
 from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 from cronschedule.core.simulation import Decided, Outcome, Scenario, merge_windows
-from cronschedule.core.spec import Schedulable, read_schedulable
+from cronschedule.core.spec import Schedulable, name_mistakes, read_schedulable
 
 MISFIRE_THRESHOLD_BOUNDS = (1, 600)
 """What the operator setting `misfireThreshold` may be, in seconds (`semantics.md §1`)."""
+
+
+_EARLIEST = parse_time("1900-01-01T00:00:00Z")
+_LATEST = parse_time("2999-12-31T23:59:59Z")
 
 
 def _threshold(value: object) -> int:
@@ -42,6 +46,16 @@ def _span(value: object) -> int:
     return value
 
 
+def _within_calendar(moment: int) -> int:
+    if not _EARLIEST <= moment <= _LATEST:
+        allowed = f"{format_time(_EARLIEST)} to {format_time(_LATEST)}"
+        raise ValueError(f"{format_time(moment)} is out of range: {allowed} is allowed")
+    return moment
+
+
+_Moment = Annotated[WrittenInstant, AfterValidator(_within_calendar)]
+
+
 class _Window(Shape):
     from_: WrittenInstant = Field(alias="from")
     to: WrittenInstant
@@ -64,8 +78,8 @@ class _Settings(Shape):
 
 class _Input(Shape):
     schedule: dict[str, Any]
-    from_: WrittenInstant = Field(alias="from")
-    to: WrittenInstant
+    from_: _Moment = Field(alias="from")
+    to: _Moment
     operator_down: tuple[_Window, ...] = ()
     tenant_suspended: tuple[_Window, ...] = ()
     run_duration: Annotated[int, BeforeValidator(_span)] = 0
@@ -133,6 +147,8 @@ def _manifest(given: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any], li
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if not isinstance(name, str) or not name:
         mistakes.append(Mistake(path="schedule.metadata.name", message="is required"))
+    else:
+        mistakes += name_mistakes(name, "schedule.metadata.name")
     if not isinstance(spec, Mapping):
         mistakes.append(Mistake(path="schedule.spec", message="is required"))
     return str(name), "schedule.spec", spec if isinstance(spec, Mapping) else {}, mistakes

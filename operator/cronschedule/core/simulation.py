@@ -115,8 +115,8 @@ class _World:
         """One moment: runs end, then (windows and edits being what they are by now) the operator looks."""
         while self.endings and self.endings[0][0] <= now:
             ended, slot = heappop(self.endings)
-            run = self.runs.pop(slot, None)
-            if run is not None:
+            if slot in self.runs:
+                run = self.runs.pop(slot)
                 run.ended, run.outcome = ended, "Succeeded"
         while self.moments and self.moments[-1] <= now:
             self.moments.pop()
@@ -125,6 +125,8 @@ class _World:
 
     def next_moment(self, now: int) -> int | None:
         """When something happens next; `now` again while a run of no length has just begun."""
+        while self.endings and self.endings[0][1] not in self.runs:  # replaced before it could end
+            heappop(self.endings)
         coming = [self.endings[0][0]] if self.endings else []
         if self.wake is not None and not _within(self.scenario.operator_down, self.wake):
             coming.append(self.wake)

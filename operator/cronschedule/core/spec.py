@@ -3,6 +3,7 @@
 The shape (types, bounds, combinations) is checked by `api`, what the cron text and the zone mean is checked here.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,8 @@ from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.core.cron import CronError, parse_cron
 from cronschedule.core.slots import Slots, slots_of
 from cronschedule.core.zones import UnknownTimeZone, load_zone
+
+_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,13 +29,13 @@ class Schedulable:
 def read_schedulable(
     raw: Mapping[str, Any],
     *,
-    name: str = "",
+    name: str | None = None,
     unknown: Literal["refuse", "ignore"],
     template: Literal["required", "optional"] = "required",
     path: str = "spec",
 ) -> Schedulable | list[Mistake]:
     """All that `semantics.md §2` and the API's bounds refuse, as mistakes. See `read_spec` for the options."""
-    mistakes = [] if len(name) <= LONGEST_NAME else [_too_long(name)]
+    mistakes = name_mistakes(name, "metadata.name") if name is not None else []
     read = read_spec(raw, unknown=unknown, template=template, path=path)
     if isinstance(read, list):
         return mistakes + read + _meaning(raw, path)
@@ -42,11 +45,18 @@ def read_schedulable(
     return Schedulable(spec=read, slots=slots_of(read.schedule, read.time_zone))
 
 
-def _too_long(name: str) -> Mistake:
-    message = (
-        f"has {len(name)} characters; at most {LONGEST_NAME} are allowed, as the names of the Jobs add 11"
-    )
-    return Mistake(path="metadata.name", message=message)
+def name_mistakes(name: str, path: str) -> list[Mistake]:
+    """What is wrong with the name of a CronSchedule (`semantics.md §6`, invalid spec)."""
+    mistakes = []
+    if len(name) > LONGEST_NAME:
+        message = (
+            f"has {len(name)} characters; at most {LONGEST_NAME} are allowed, as the names of the Jobs add 11"
+        )
+        mistakes.append(Mistake(path=path, message=message))
+    if not re.fullmatch(_NAME, name):
+        message = f"{name!r} is no name of an object: lower-case letters, digits, - and . are allowed"
+        mistakes.append(Mistake(path=path, message=message))
+    return mistakes
 
 
 def _meaning(raw: Mapping[str, Any], path: str) -> list[Mistake]:

@@ -60,10 +60,13 @@ async def create_run(
 ) -> Attempt:
     """Create the Job of a slot, the Jobs that it replaces being deleted before."""
     try:
+        job = build_job(owner, spec, start)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        message = "spec.jobTemplate does not have the shape of a Job template."
+        return Refused(reason=SkipReason.JOB_REJECTED, message=message, template=True)
+    try:
         await delete_jobs(api, replaced)
-        body = await api.request(
-            "POST", JOBS.path(namespace=owner.namespace), body=build_job(owner, spec, start)
-        )
+        body = await api.request("POST", JOBS.path(namespace=owner.namespace), body=job)
         return Created(job=read_job(body))
     except AlreadyExists:
         return await _adopt(api, owner, start)
