@@ -170,7 +170,7 @@ def _run(command: Command, variables: dict[str, str]) -> int:
 def _problem(command: Command, code: int) -> list[str]:
     if code == 0:
         return []
-    name = " ".join(Path(word).name for word in command if word not in (PYTHON, "-m"))
+    name = " ".join(Path(word).name for word in command if word != PYTHON and not word.startswith("-"))
     return [
         f"{name}: {'no tests were found' if code == NO_TESTS and 'pytest' in command else f'exit code {code}'}"
     ]

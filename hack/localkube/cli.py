@@ -32,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     except LocalkubeError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Interrupted; nothing is left behind.", file=sys.stderr)
+        return 130
     return code
 
 

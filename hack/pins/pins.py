@@ -92,12 +92,12 @@ class Pin:
 def _problems(file: str, pins: dict[str, Pin], roots: list[str]) -> Iterator[str]:
     """Walk from the roots through the metadata of what is installed; compare with the pins on the way."""
     needed: set[str] = set()
-    waiting = [(Requirement(root), "pyproject.toml") for root in roots]
+    waiting = [(root, "pyproject.toml") for root in map(Requirement, roots) if _applies(root, {""})]
     seen = set()
     while waiting:
         requirement, by = waiting.pop()
         name = canonicalize_name(requirement.name)
-        if (str(requirement), by) in seen or not _applies(requirement, extras={""}):
+        if (str(requirement), by) in seen:
             continue
         seen.add((str(requirement), by))
         needed.add(name)
@@ -110,7 +110,7 @@ def _problems(file: str, pins: dict[str, Pin], roots: list[str]) -> Iterator[str
     for pinned, pin in pins.items():
         if not pin.hashes:
             yield f"{file}: {pinned} has no hash"
-        if pinned not in needed and _applies(pin.requirement, extras={""}):
+        if pinned not in needed and _applies(pin.requirement, {""}):
             yield f"{file}: {pinned} is pinned but nothing needs it"
 
 
