@@ -58,16 +58,17 @@ class CronError(ValueError):
     """A schedule text that the rules refuse; the message is a sentence that names the field."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Cron:
-    """The values a schedule allows, as sorted tuples and bit masks (bit n = value n).
+    """The values a schedule allows: the minutes of a matching day, and bit masks (bit n = value n).
+
+    One object per text (`parse_cron` caches), so that it can serve as a cheap key.
 
     `either_day` tells whether a day matches when one of the two day fields does (both without a star), else both
     must. `wall_clock` tells how clock changes are taken (`semantics.md §2`).
     """
 
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
+    times: tuple[int, ...]
     days: int
     months: int
     weekdays: int
@@ -92,8 +93,7 @@ def parse_cron(text: str) -> Cron:
     either_day = not stars[2] and not stars[4]
     _check_comes(days=values[2], months=values[3], either_day=either_day)
     return Cron(
-        minutes=values[0],
-        hours=values[1],
+        times=_times(values[0], values[1]),
         days=_mask(values[2]),
         months=_mask(values[3]),
         weekdays=_mask(values[4]),
@@ -178,6 +178,12 @@ def _values(field: _Field, expanded: list[int | str]) -> tuple[int, ...]:
     if "*" in expanded:
         return tuple(range(field.low, field.low + field.size))
     return tuple(sorted({int(value) for value in expanded}))
+
+
+@lru_cache(maxsize=5_000)
+def _times(minutes: tuple[int, ...], hours: tuple[int, ...]) -> tuple[int, ...]:
+    """The minutes of a day, 0 to 1439, in order; shared by the schedules that have the same."""
+    return tuple(hour * 60 + minute for hour in hours for minute in minutes)
 
 
 def _mask(values: tuple[int, ...]) -> int:

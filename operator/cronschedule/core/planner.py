@@ -9,6 +9,7 @@ Starting up is not a special case: an old ledger makes many slots due, that is a
 """
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from cronschedule.api.reasons import SkipReason
 from cronschedule.api.shapes import format_time
@@ -133,7 +134,13 @@ def settle_refusal(
 
 
 def schedule_text(spec: CronScheduleSpec) -> ScheduleText:
-    return ScheduleText(expression=spec.schedule, time_zone=spec.time_zone)
+    """What the ledger remembers of a spec: two specs with the same text have the same slots."""
+    return _text(spec.schedule, spec.time_zone)
+
+
+@lru_cache(maxsize=10_000)
+def _text(expression: str, time_zone: str) -> ScheduleText:
+    return ScheduleText(expression=expression, time_zone=time_zone)
 
 
 def _open_ledger(facts: Facts, now: int) -> _Draft:
@@ -156,7 +163,7 @@ def _take_changes(draft: _Draft) -> None:
     """§5 and §6: settle what was due before a suspension, a resumption, another reason or an edit was seen."""
     facts, now, ledger = draft.facts, draft.now, draft.ledger
     text = schedule_text(facts.spec) if facts.spec is not None and facts.slots is not None else None
-    edited = ledger.schedule != text
+    edited = ledger.schedule is not text and ledger.schedule != text
     known, current = ledger.suspension, _suspension_now(facts, now)
     changed = (known and known.reason) != (current and current.reason)
     if not changed and not edited:
@@ -223,11 +230,10 @@ def _apply_rules(draft: _Draft, spec: CronScheduleSpec, slots: Slots) -> Start |
 def _case(draft: _Draft, spec: CronScheduleSpec, slots: Slots) -> Case | None:
     """The due slots and the candidate among them; `None` when nothing is due."""
     after = draft.ledger.last_decided
-    newest = slots.newest(after, draft.now)
-    if newest is None:
-        return None
     oldest = slots.after(after)
-    assert oldest is not None
+    if oldest is None or oldest > draft.now:
+        return None
+    newest = slots.newest(oldest, draft.now) or oldest
     slot = oldest if spec.misfire_policy == "CatchUp" else newest
     retry = draft.facts.retry
     if retry is not None and after < retry.start.slot <= draft.now and spec.misfire_policy != "CatchUp":
@@ -268,13 +274,14 @@ def _start(case: Case) -> Start:
         slot=case.slot,
         trigger="CatchUp" if catching_up else "Schedule",
         first=case.first,
-        count=case.slots.count(case.first - 1, case.slot),
+        count=case.slots.count(case.first - 1, case.slot) if case.first < case.slot else 1,
         replaces=tuple(job.name for job in case.active) if replacing else (),
     )
 
 
 def _waiting(draft: _Draft, slots: Slots) -> Waiting | None:
     after = draft.ledger.last_decided
-    count = slots.count(after, draft.now)
-    oldest = slots.after(after) if count else None
-    return Waiting(count=count, oldest=oldest) if oldest is not None else None
+    oldest = slots.after(after)
+    if oldest is None or oldest > draft.now:
+        return None
+    return Waiting(count=slots.count(after, draft.now), oldest=oldest)

@@ -13,28 +13,37 @@ from datetime import date
 from functools import lru_cache
 
 from cronschedule.core.cron import Cron, parse_cron
-from cronschedule.core.zones import Stretch, load_zone, stretches, year_of
+from cronschedule.core.zones import Stretch, load_zone, stretch_at, stretches, year_of
 
 _DAY = 1440
 _EPOCH = date(1970, 1, 1).toordinal()
+_NOWHEN = Stretch(start=0, end=0, offset=0, gap=0, fresh=0)
 _HORIZON_YEARS = 100
 """How far ahead a slot is looked for. Every date that comes at all comes within 40 years (29 February on a given
 weekday, across a century without a leap year)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Slots:
     """The slots of one schedule text in one zone. Every bound is a UTC second; ranges are (after, until]."""
 
     cron: Cron
     zone: str
+    _stretch: Stretch = _NOWHEN
+    """The one that was of use last, most likely the next one too."""
 
     def after(self, moment: int) -> int | None:
         """The first slot strictly after a moment; `None` when none comes."""
+        stretch = self._stretch
+        if stretch.start <= moment < stretch.end:
+            low, high = self._local_bounds(stretch, moment, stretch.end - 1)
+            minute = _next(self.cron, low, high)
+            if minute is not None:
+                return minute * 60 - stretch.offset
+        else:
+            self._stretch = stretch_at(self.zone, moment)
         year = year_of(moment)
-        for slot in self._walk(moment, range(year, year + _HORIZON_YEARS)):
-            return slot
-        return None
+        return next(self._walk(moment, range(year, year + _HORIZON_YEARS)), None)
 
     def between(self, after: int, until: int) -> Iterator[int]:
         """The slots in (after, until], oldest first."""
@@ -122,12 +131,6 @@ def slots_of(expression: str, zone: str) -> Slots:
 # Local minutes: no zone from here on.
 
 
-@lru_cache(maxsize=5_000)
-def _times(cron_minutes: tuple[int, ...], cron_hours: tuple[int, ...]) -> tuple[int, ...]:
-    """The minutes of a matching day."""
-    return tuple(hour * 60 + minute for hour in cron_hours for minute in cron_minutes)
-
-
 @lru_cache(maxsize=50_000)
 def _month_days(cron: Cron, year: int, month: int) -> int:
     """The matching days of a month as a bit mask, bit n = day n."""
@@ -145,7 +148,7 @@ def _next(cron: Cron, low: int, high: int) -> int | None:
     """The first matching local minute in [low, high)."""
     if low >= high:
         return None
-    times = _times(cron.minutes, cron.hours)
+    times = cron.times
     day, minute = divmod(low, _DAY)
     today = date.fromordinal(_EPOCH + day)
     if _month_days(cron, today.year, today.month) >> today.day & 1:
@@ -177,7 +180,7 @@ def _previous(cron: Cron, high: int, low: int) -> int | None:
     """The last matching local minute in [low, high], walking back."""
     if high < low:
         return None
-    times = _times(cron.minutes, cron.hours)
+    times = cron.times
     day, minute = divmod(high, _DAY)
     today = date.fromordinal(_EPOCH + day)
     if _month_days(cron, today.year, today.month) >> today.day & 1:
@@ -208,7 +211,7 @@ def _count(cron: Cron, low: int, high: int) -> int:
     """How many local minutes in [low, high) match."""
     if low >= high:
         return 0
-    times = _times(cron.minutes, cron.hours)
+    times = cron.times
     first, first_minute = divmod(low, _DAY)
     last, last_minute = divmod(high, _DAY)
     total = _count_days(cron, first, last) * len(times)

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 _PROBE = 6 * 3600
 _NOT_ZONES = {"Factory", "localtime", "posixrules"}
 _LAST_YEAR = 9000
+_MEAN_YEAR = 31_556_952
 
 
 class UnknownTimeZone(ValueError):
@@ -68,10 +69,16 @@ def offset_at(zone: ZoneInfo, moment: int) -> int:
 
 
 def year_of(moment: int) -> int:
-    return datetime.fromtimestamp(moment, UTC).year
+    """The UTC year of a moment."""
+    guess = 1970 + moment // _MEAN_YEAR
+    if moment < year_start(guess):
+        return guess - 1
+    return guess if moment < year_start(guess + 1) else guess + 1
 
 
+@lru_cache(maxsize=1_000)
 def year_start(year: int) -> int:
+    """The first second of a UTC year."""
     return int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
 
 
@@ -106,6 +113,11 @@ def stretches(name: str, year: int) -> tuple[Stretch, ...]:
         since, offset = until, new_offset
         gap = min(fresh, since + offset)
     return tuple(found)
+
+
+def stretch_at(name: str, moment: int) -> Stretch:
+    """The stretch (within its UTC year) that a moment lies in."""
+    return next(stretch for stretch in stretches(name, year_of(moment)) if moment < stretch.end)
 
 
 @lru_cache(maxsize=20_000)
