@@ -126,7 +126,7 @@ def test_is_a_request_of_the_time_read_once() -> None:
             "cronjob-controller",
         ),
         (
-            "kube-controller-manager/v1.37.2 (linux/amd64) kubernetes/a/system:serviceaccount:kube-system:job-controller",
+            "kube-controller-manager/v1.37.2 (linux/amd64) k/a/system:serviceaccount:kube-system:job-controller",
             "job-controller",
         ),
         ("", "unknown"),

@@ -1,0 +1,140 @@
+"""The command line of the benches: `herd` and `soak`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import budget, herd, soak
+from bench.errors import BenchError
+from localkube import LocalkubeError
+
+EXAMPLES = """\
+examples:
+  hack/bench/run herd                                200 runs due at once, and the same with built-in CronJobs
+  hack/bench/run herd --count 1000 --only operator
+  hack/bench/run herd --with-pods --minutes 5        Jobs that run and finish, five minutes of steady state
+  hack/bench/run soak --minutes 4 --schedules 20 --kills 2
+
+Each bench brings up a local control plane of its own (hack/cluster tells more) and takes it down again.
+Exit status: 0 when all promises were kept, 1 when one was broken, 2 when the bench could not be carried out.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one bench; returns the exit status."""
+    given = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with _folder(given.keep) as folder:
+            code: int = given.run(given, folder)
+            if code and not given.keep:
+                kept = Path(tempfile.mkdtemp(prefix="cronschedule-bench-"))
+                shutil.copytree(folder, kept, dirs_exist_ok=True)
+                print(f"The evidence is in {kept}.")
+    except (BenchError, LocalkubeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hack/bench/run",
+        description="Measure the operator, or let it suffer, on a real control plane.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    benches = parser.add_subparsers(required=True, metavar="BENCH")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the logs and the evidence here")
+    _add_herd(benches.add_parser("herd", parents=[common], help="many runs due in one minute"))
+    _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
+    return parser
+
+
+def _add_herd(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=_up_to(10_000), default=200, help="schedules (default: 200)")
+    parser.add_argument("--tenants", type=_up_to(100), default=10, help="namespaces (default: 10)")
+    parser.add_argument("--with-pods", action="store_true", help="Jobs run and finish, minute after minute")
+    parser.add_argument("--minutes", type=_up_to(60), default=3, help="with pods: how long (default: 3)")
+    parser.add_argument(
+        "--tuned", action="store_true", help="let the controller manager send as fast as it can"
+    )
+    parser.add_argument("--only", choices=("operator", "cronjob"), help="measure only one of the two")
+    parser.add_argument(
+        "--patience", type=_up_to(600), default=180, help="seconds to wait for the last Job (default: 180)"
+    )
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="have cProfile profile the operator")
+    parser.set_defaults(run=_herd)
+
+
+def _add_soak(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=_up_to(240), default=30, help="how long (default: 30)")
+    parser.add_argument("--schedules", type=_up_to(500), default=50, help="how many (default: 50)")
+    parser.add_argument("--kills", type=_up_to(100), default=6, help="how many SIGKILLs (default: 6)")
+    parser.add_argument(
+        "--longest-down", type=_up_to(600), default=40, help="seconds until it is started again (default: 40)"
+    )
+    parser.add_argument("--seed", type=int, help="repeat the kills of a soak that printed this number")
+    parser.set_defaults(run=_soak)
+
+
+def _up_to(most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text)
+        if not 1 <= number <= most:
+            raise argparse.ArgumentTypeError(f"1 to {most} are allowed")
+        return number
+
+    return parse
+
+
+def _herd(given: argparse.Namespace, folder: Path) -> int:
+    options = herd.Options(
+        count=given.count,
+        tenants=given.tenants,
+        minutes=given.minutes if given.with_pods else 0,
+        tuned=given.tuned,
+        patience=given.patience,
+        profile=given.profile,
+    )
+    subjects = {"operator": herd.OperatorSubject(), "cronjob": herd.CronJobSubject()}
+    wanted = [given.only] if given.only else list(subjects)
+    outcomes = [herd.measure(subjects[name], options, folder / name) for name in wanted]
+    print(budget.report(outcomes))
+    if "operator" not in wanted:
+        return 0
+    checks = budget.check(outcomes[0])
+    print(f"\n{budget.tell(checks)}")
+    return 0 if all(line.holds for line in checks) else 1
+
+
+def _soak(given: argparse.Namespace, folder: Path) -> int:
+    seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
+    options = soak.Options(
+        minutes=given.minutes,
+        schedules=given.schedules,
+        kills=given.kills,
+        longest_down=given.longest_down,
+        seed=seed,
+    )
+    return soak.run(options, folder)
+
+
+@contextlib.contextmanager
+def _folder(named: Path | None) -> Iterator[Path]:
+    """The folder for logs and evidence: the one that was named, or one that goes away."""
+    if named:
+        named.mkdir(parents=True, exist_ok=True)
+        yield named
+    else:
+        with tempfile.TemporaryDirectory(prefix="cronschedule-bench-") as made:
+            yield Path(made)

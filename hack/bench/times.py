@@ -1,0 +1,22 @@
+"""Moments as the API server writes them, as UTC seconds and back. The judge shares no code with the operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+MINUTE = 60
+
+
+def parse_time(text: str) -> float:
+    """UTC seconds of an RFC 3339 text."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def show(seconds: float) -> str:
+    """`12:00:05`: short, for people; no bench lasts a day."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S")
+
+
+def format_time(seconds: float) -> str:
+    """RFC 3339 in whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
