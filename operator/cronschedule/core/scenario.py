@@ -192,7 +192,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def to_data(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON data: one element per slot, `nextScheduleTime` absent while suspended."""
     data: dict[str, Any] = {
-        "decisions": [_decision(decided) for decided in outcome.decisions],
+        "decisions": [decision_data(decided) for decided in outcome.decisions],
         "counts": {"runs": outcome.runs, "skipped": outcome.skipped},
         "lastDecidedTime": format_time(outcome.last_decided),
         "waiting": [format_time(slot) for slot in outcome.waiting],
@@ -202,7 +202,8 @@ def to_data(outcome: Outcome) -> dict[str, Any]:
     return data
 
 
-def _decision(decided: Decided) -> dict[str, Any]:
+def decision_data(decided: Decided) -> dict[str, Any]:
+    """One element of `decisions`."""
     row: dict[str, Any] = {"slot": format_time(decided.slot)}
     run = decided.run
     if run is None:

@@ -144,6 +144,9 @@ class _World:
                 self.wake = planned.wake
                 return
             self._run(planned.start, now)
+            if planned.waiting is not None and planned.waiting.count == planned.start.count:
+                self.wake = planned.next_slot  # nothing else was due
+                return
 
     def _run(self, start: Start, now: int) -> None:
         for slot in [slot for slot in self.runs if job_name(self.scenario.name, slot) in start.replaces]:

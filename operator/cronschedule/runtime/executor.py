@@ -239,7 +239,7 @@ class Executor:
             self._recorder.tell_replaced(owner, job)
         ready = find(flight.status.conditions, "Ready")
         before = find(flight.snapshot.status.conditions, "Ready")
-        if ready is None or ready.reason not in list(EventReason):
+        if ready is None or ready.status != "False" or ready.reason not in list(EventReason):
             return
         if before is None or (before.reason, before.message) != (ready.reason, ready.message):
             self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
