@@ -37,8 +37,11 @@ class Controllers:
             owners = told["metadata"].get("ownerReferences") or []
             if namespace in going or (owners and not any(owner["uid"] in known for owner in owners)):
                 self._world.remove(plural, namespace, name)
-        for name in going:
+        kept = {namespace for _, namespace, _ in self._world.store.objects}
+        for name in going - kept:
             self._world.store.write(("namespaces", "", name), None)
+        if going & kept:  # something in them has a finalizer
+            asyncio.get_running_loop().call_later(self._gc_seconds, self._collect_garbage)
 
     def _start_job(self, made: Object) -> None:
         if self._current(made):

@@ -53,7 +53,7 @@ class Rules:
         meta = body.setdefault("metadata", {})
         if call.kind.namespaced and meta.setdefault("namespace", call.namespace) != call.namespace:
             says = "the namespace of the provided object does not match the namespace sent on the request"
-            raise call.refusal(400, "BadRequest", says)
+            raise call.refusal(400, "BadRequest", says, name=None, group=None, kind=None)
         self._made += 1
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = f"{meta['generateName']}{self._made:05d}"
@@ -117,6 +117,16 @@ class Rules:
             if pod.get("restartPolicy") not in ("OnFailure", "Never"):
                 says = 'Required value: valid values: "OnFailure", "Never"'
                 raise call.invalid("spec.template.spec.restartPolicy", "FieldValueRequired", says)
+        if call.kind.plural == "events":
+            for key in ("eventTime", "reportingInstance", "action", "reason"):
+                if not body.get(key):
+                    raise call.invalid(key, "FieldValueRequired", "Required value")
+            if body.get("type") not in ("Normal", "Warning"):
+                says = f'Invalid value: "{body.get("type", "")}": has invalid value: {body.get("type", "")}'
+                raise call.invalid("type", "FieldValueInvalid", says)
+            if len(body.get("note", "")) > 1024:
+                says = 'Invalid value: "": can have at most 1024 characters'
+                raise call.invalid("message", "FieldValueInvalid", says)
 
     def _update(self, call: Call, *, body: Object | None = None) -> Object:
         before = self._get(call)
@@ -124,12 +134,16 @@ class Rules:
         meta = body.get("metadata") or {}
         uid = meta.get("uid")
         if uid and uid != before["metadata"]["uid"]:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-            raise call.conflict(why + before["metadata"]["uid"])
+            where = f"/registry/{call.kind.group}/{'/'.join(call.key)}"
+            raise call.conflict(
+                f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['metadata']['uid']}"
+            )
         asked = meta.get("resourceVersion")
-        if not asked and call.kind.group in ("cronschedule.dev", "coordination.k8s.io"):
+        if not asked and (call.kind.schema or call.kind.plural == "leases"):
             says = "Invalid value: 0: must be specified for an update"
-            raise call.invalid("metadata.resourceVersion", "FieldValueInvalid", says)
+            where = "metadata.resourceVersion"
+            raise call.invalid(where, "FieldValueInvalid", says, of=call.kind.plural)
         if asked and asked != before["metadata"]["resourceVersion"]:
             raise call.conflict(
                 "the object has been modified; please apply your changes to the latest version and try again"
@@ -185,12 +199,15 @@ class Rules:
         meta, options = before["metadata"], call.body or {}
         if options.get("propagationPolicy", "Background") != "Background":
             raise NotImplementedError("the fake only deletes in the background")
-        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        for key, label, why in (
+            ("uid", "UID", "deleted and then recreated"),
+            ("resourceVersion", "ResourceVersion", "modified"),
+        ):
             wanted = (options.get("preconditions") or {}).get(key)
             if wanted and wanted != meta[key]:
+                says = f"the {label} in the precondition ({wanted}) does not match the {label} in record"
                 raise call.conflict(
-                    f"the {label} in the precondition ({wanted}) does not match the {label} in record "
-                    f"({meta[key]}). The object might have been deleted and then recreated"
+                    f"{says} ({meta[key]}). The object might have been {why}", of=call.kind.kind
                 )
         if call.kind.plural == "namespaces":
             if before["status"]["phase"] == "Terminating":
