@@ -44,6 +44,7 @@ from cronschedule.runtime.job_calls import (
 from cronschedule.runtime.kube import Api, Conflict, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES
 from cronschedule.runtime.recorder import Recorder
+from cronschedule.runtime.throttle import Throttle
 
 CONFLICTS_IN_A_ROW = 5
 
@@ -67,19 +68,28 @@ class Executor:
     """`fly(key)` looks at one schedule and does what is due. Only one flight per schedule at a time."""
 
     def __init__(
-        self, *, api: Api, clock: Clock, random: Random, inventory: Inventory, recorder: Recorder
+        self,
+        *,
+        api: Api,
+        clock: Clock,
+        random: Random,
+        inventory: Inventory,
+        recorder: Recorder,
+        throttle: Throttle,
     ) -> None:
         self._api = api
         self._clock = clock
         self._random = random
         self._inventory = inventory
         self._recorder = recorder
+        self._throttle = throttle
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `KubeError`."""
         for _ in range(CONFLICTS_IN_A_ROW):
             snapshot = self._inventory.snapshot(key)
             if snapshot is None:
+                self._throttle.withdraw(key)
                 return None
             try:
                 return await self._carry_out(snapshot)
@@ -104,13 +114,22 @@ class Executor:
                 continue
             self._record(flight, planned, now)
             if planned.start is None:
+                self._throttle.withdraw(snapshot.entry.key)
+                break
+            if planned.start.trigger == "CatchUp" and not self._may_catch_up(flight, planned.start):
                 break
             await self._try(flight, planned.start)
         await self._write(flight, planned, now)
         self._tell(flight)
         retained = await self._tidy(flight, planned)
-        moments = [moment for moment in (planned.wake, retained) if moment is not None]
-        return min(moments, default=None)
+        moments = [planned.wake, retained]
+        if planned.start is not None and flight.facts.spec is not None:
+            moments.append(planned.start.slot + flight.facts.spec.max_staleness + 1)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _may_catch_up(self, flight: _Flight, start: Start) -> bool:
+        """Whether the budget lets a backlog's run start now (`semantics.md §3 rule 5`)."""
+        return self._throttle.start(flight.snapshot.entry.key, start.slot)
 
     def _record(self, flight: _Flight, planned: Plan, now: int) -> None:
         """Take the plan's decisions into rows, totals and the facts of the next plan."""

@@ -73,6 +73,8 @@ class Inventory:
     retries: dict[str, Retry] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     """UIDs of CronSchedules dropped since the last audit began: a list may still show them."""
+    catching_up: int = 0
+    """How many catch-up runs are active in the cluster."""
     _keys: dict[str, Key] = field(default_factory=dict)
     _namespaces: dict[str, set[Key]] = field(default_factory=dict)
 
@@ -155,6 +157,7 @@ class Inventory:
         if before is not None and before.uid == job.uid and before.version >= job.version:
             return False
         known[job.name] = job
+        self.catching_up += _catches_up(job) - (before is not None and _catches_up(before))
         return True
 
     def drop_job(self, job: SeenJob) -> None:
@@ -164,6 +167,7 @@ class Inventory:
         if held is None or held.uid != job.uid:
             return
         del known[job.name]
+        self.catching_up -= _catches_up(held)
         if not known:
             del self.jobs[job.owner_uid]
         if held.state == "Active":
@@ -227,6 +231,10 @@ def _entry(body: Mapping[str, Any]) -> Entry:
         spec=json.dumps(body.get("spec") or {}, separators=(",", ":")),
         status=json.dumps(body.get("status") or {}, separators=(",", ":")),
     )
+
+
+def _catches_up(job: SeenJob) -> bool:
+    return job.trigger == "CatchUp" and job.fact.active
 
 
 def _differs(before: SeenJob, job: SeenJob) -> bool:

@@ -17,6 +17,7 @@ from cronschedule.runtime.loop import Loop
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.reflector import Reflector
 from cronschedule.runtime.settings import Settings
+from cronschedule.runtime.throttle import Throttle
 
 log = structlog.get_logger(__name__)
 
@@ -29,8 +30,19 @@ class Operator:
         """Set once everything is known and slots are being decided."""
         self.inventory = Inventory(settings=settings, on_change=self._poke)
         self.recorder = Recorder(api=api, clock=clock)
+        self.throttle = Throttle(
+            settings.catch_up,
+            clock=clock,
+            active=lambda: self.inventory.catching_up,
+            on_turn=self._poke,
+        )
         executor = Executor(
-            api=api, clock=clock, random=random, inventory=self.inventory, recorder=self.recorder
+            api=api,
+            clock=clock,
+            random=random,
+            inventory=self.inventory,
+            recorder=self.recorder,
+            throttle=self.throttle,
         )
         self.loop = Loop(clock=clock, random=random, writers=settings.writers, fly=executor.fly)
         self.audit = Audit(api=api, clock=clock, inventory=self.inventory, on_change=self._poke)
@@ -51,6 +63,7 @@ class Operator:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.jobs.run())
             group.create_task(self.recorder.run())
+            group.create_task(self.throttle.run())
             await self.audit.fill()
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from cronschedule.api.names import SUSPENDED_LABEL
 from cronschedule.api.shapes import parse_duration
+from cronschedule.core.budget import Limits
 from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class Settings:
 
     misfire_threshold: int
     suspension_selector: Selector
+    catch_up: Limits
     writers: int
     log_level: str
     log_format: str
@@ -72,7 +74,12 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         misfire_threshold=read("MISFIRE_THRESHOLD", f"{DEFAULT_MISFIRE_THRESHOLD}s", _threshold),
         suspension_selector=read("SUSPENSION_SELECTOR", f"{SUSPENDED_LABEL}=true", parse_selector),
-        writers=read("WRITERS", "32", _writers),
+        catch_up=Limits(
+            per_minute=read("CATCH_UP_PER_MINUTE", "600", _number(1, 100_000)),
+            per_minute_and_namespace=read("CATCH_UP_PER_MINUTE_AND_NAMESPACE", "60", _number(1, 100_000)),
+            active=read("CATCH_UP_ACTIVE", "200", _number(1, 100_000)),
+        ),
+        writers=read("WRITERS", "32", _number(1, 40)),
         log_level=read("LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")),
         log_format=read("LOG_FORMAT", "json", _one_of("json", "text")),
     )
@@ -85,10 +92,13 @@ def _threshold(text: str) -> int:
     return seconds
 
 
-def _writers(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 40:
-        raise ValueError(f"{text!r} is not a whole number from 1 to 40")
-    return int(text)
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= high:
+            raise ValueError(f"{text!r} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
