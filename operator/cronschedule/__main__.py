@@ -41,12 +41,13 @@ def main() -> int:
 
 
 async def _operate(settings: Settings, credentials: Credentials) -> int:
+    signalled = _catch_signals()
     log.info("operator.starting", version=__version__, iana=iana_version(), server=credentials.server)
     async with HttpApi(credentials) as api:
         operator = Operator(api=api, settings=settings, clock=SystemClock(), random=random.Random())
         parts = asyncio.create_task(operator.run())
         # When kopf ends it cancels every task that began after it; ours shall end in their own order.
-        if not await _until_ready(operator, parts):
+        if not await _until_ready(operator, parts, signalled):
             return 0
         chassis = asyncio.create_task(
             kopf.operator(
@@ -60,11 +61,16 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
         return await _wind_down(operator, parts, chassis)
 
 
-async def _until_ready(operator: Operator, parts: "asyncio.Task[None]") -> bool:
-    """Wait until all is known; False when a signal came before. From then on kopf takes the signals."""
+def _catch_signals() -> asyncio.Event:
+    """Set by SIGINT and SIGTERM, until kopf takes the signals for itself."""
     loop, signalled = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, signalled.set)
+    return signalled
+
+
+async def _until_ready(operator: Operator, parts: "asyncio.Task[None]", signalled: asyncio.Event) -> bool:
+    """Wait until all is known; False when a signal came before."""
     ready = asyncio.create_task(operator.ready.wait())
     asked = asyncio.create_task(signalled.wait())
     await asyncio.wait([parts, ready, asked], return_when=asyncio.FIRST_COMPLETED)
