@@ -47,6 +47,7 @@ class HttpApi:
         connector = aiohttp.TCPConnector(
             limit=self._max_connections, ssl=self._credentials.ssl_context() if tls else False
         )
+        # Compression saves no time inside a cluster: lists of 1,000 Jobs took as long or longer with gzip.
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
         self._session = aiohttp.ClientSession(connector=connector, headers=headers)
         return self

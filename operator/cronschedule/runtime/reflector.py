@@ -84,7 +84,7 @@ class Reflector(Generic[T]):
         self._store: dict[str, tuple[int, T]] = {}  # UID → resourceVersion, what slim kept
         self._resume_from: int | None = None  # None: list first
         self._newest = 0
-        self._doubting = False  # a resourceVersion went backwards; the next list is believed
+        self._doubting = False  # a list went backwards; the next one is believed
         self._stream_began = float("inf")
 
         self.synced = asyncio.Event()
@@ -215,7 +215,6 @@ class Reflector(Generic[T]):
         meta = told["metadata"]
         version = int(meta["resourceVersion"])
         if version < self._newest:
-            self._doubting = True
             raise _Backwards
         self.last_heard = self._clock.monotonic()
         self.counts[kind] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from random import Random
 from typing import Any
 
@@ -19,14 +19,14 @@ from fakes.objects import job, namespace
 
 pytestmark = [pytest.mark.looptime]
 
-Kept = tuple[str, str, str]  # uid, name, resourceVersion
+Kept = tuple[str, str, str, str]  # uid, name, resourceVersion, label x
 
 FOREVER = float("inf")
 
 
 def slim(told: dict[str, Any]) -> Kept:
     meta = told["metadata"]
-    return meta["uid"], meta["name"], meta["resourceVersion"]
+    return meta["uid"], meta["name"], meta["resourceVersion"], meta.get("labels", {}).get("x", "")
 
 
 class Mirror:
@@ -274,6 +274,40 @@ async def test_does_the_mirror_outlast_an_outage_of_hours(action: Action) -> Non
         mirror.assert_caught_up()
 
 
+async def test_does_the_mirror_catch_up_when_the_server_has_forgotten() -> None:
+    async with watching() as mirror:
+        mirror.fake.faults = [Fault(verb="watch", times=3, action=UNAVAILABLE)]
+        mirror.fake.break_streams()
+        await asyncio.sleep(1)
+        change_the_world(mirror.fake)
+        mirror.fake.compact()
+        await asyncio.sleep(60)
+        mirror.assert_caught_up()
+        assert mirror.reflector.counts["Gone"] == 1
+
+
+async def test_is_an_outage_that_is_over_forgotten() -> None:
+    async with watching() as mirror:
+        mirror.fake.faults = [Fault(action=UNAVAILABLE, times=20)]
+        mirror.fake.break_streams()
+        await asyncio.sleep(3600)
+        mirror.fake.break_streams()
+        change_the_world(mirror.fake)
+        await asyncio.sleep(1.1)
+        mirror.assert_caught_up()
+
+
+async def test_does_a_stream_that_ends_as_asked_leave_no_gap() -> None:
+    async with watching() as mirror:
+        mirror.fake.faults = [Fault(verb="watch", action=Stream(after=1, then="end"))]
+        mirror.fake.break_streams()
+        await asyncio.sleep(10)
+        mirror.fake.add(job("last of the stream", suspend=True))
+        mirror.fake.add(job("first of the next", suspend=True))
+        await asyncio.sleep(0.1)
+        mirror.assert_caught_up()
+
+
 async def test_is_what_a_list_lacks_told_as_deleted_before_its_name_is_told_anew() -> None:
     async with watching() as mirror:
         mirror.fake.faults = [Fault(verb="watch", action=EXPIRED)]
@@ -333,6 +367,20 @@ async def test_does_the_mirror_follow_an_etcd_restored_to_the_past() -> None:
         mirror.assert_caught_up()
 
 
+async def test_is_a_version_that_etcd_has_given_away_twice_told_again() -> None:
+    async with watching() as mirror:
+        backup = mirror.fake.backup()
+        mirror.fake.edit("jobs", "default", "a", {"metadata": {"labels": {"x": "first"}}})
+        version = mirror.fake.store.version
+        mirror.fake.add(job("lost"))
+        await asyncio.sleep(10)
+        mirror.fake.restore(backup)
+        mirror.fake.edit("jobs", "default", "a", {"metadata": {"labels": {"x": "second"}}})
+        assert mirror.fake.store.version == version
+        await asyncio.sleep(SILENCE + 10)
+        mirror.assert_caught_up()
+
+
 async def test_is_an_event_from_the_past_a_reason_to_list() -> None:
     async with watching() as mirror:
         backup = mirror.fake.backup()
@@ -356,6 +404,51 @@ async def test_is_a_server_that_asks_for_patience_given_it() -> None:
         before = mirror.fake.calls.total()
         await asyncio.sleep(5)
         assert (before, mirror.fake.calls.total()) == (before, before + 1)
+
+
+async def test_is_patience_asked_for_within_the_stream_given_too() -> None:
+    async with watching() as mirror:
+        answer = Answer(code=429, details={"retryAfterSeconds": 20})
+        mirror.fake.faults = [Fault(verb="watch", action=Stream(then=answer))]
+        mirror.fake.break_streams()
+        await asyncio.sleep(19)
+        before = mirror.fake.calls.total()
+        await asyncio.sleep(5)
+        assert (before, mirror.fake.calls.total()) == (before, before + 1)
+        assert mirror.reflector.counts["TooManyRequests"] == 1
+
+
+class Odd(FakeKube):
+    """A server whose watch tells everything twice, and of a Job `poison` only nonsense."""
+
+    async def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
+        async with contextlib.aclosing(super().watch(path, query=query)) as events:
+            async for event in events:
+                if event["object"]["metadata"].get("name") == "poison":
+                    del event["object"]["metadata"]["resourceVersion"]
+                yield event
+                yield event
+
+
+async def test_is_what_the_server_tells_twice_told_once() -> None:
+    mirror = Mirror(Odd(clock=LoopClock(1_772_000_000)))
+    async with running(mirror):
+        await asyncio.sleep(1)
+        mirror.fake.add(job("a", suspend=True))
+        mirror.fake.remove("jobs", "default", "a")
+        mirror.fake.add(job("b", suspend=True))
+        await asyncio.sleep(1)
+        assert mirror.log == [("synced", ""), ("changed", "a"), ("deleted", "a"), ("changed", "b")]
+
+
+async def test_does_an_event_that_makes_no_sense_block_nothing() -> None:
+    mirror = Mirror(Odd(clock=LoopClock(1_772_000_000)))
+    async with running(mirror):
+        await asyncio.sleep(1)
+        mirror.fake.add(job("poison", suspend=True))
+        mirror.fake.add(job("b", suspend=True))
+        await asyncio.sleep(10)
+        mirror.assert_caught_up()
 
 
 # Mistakes of our own
