@@ -26,6 +26,9 @@ TTL_AFTER_FINISHED = f"{GROUP}/ttl-seconds-after-finished"
 """Annotation on Jobs: the template's ttlSecondsAfterFinished, which the operator carries out itself
 (`semantics.md §4`)."""
 
+TRIGGER_REASON = f"{GROUP}/trigger-reason"
+"""Annotation on a Job that a person started: why, in their words."""
+
 ADOPTED_AT = f"{GROUP}/adopted-at"
 """Annotation on a CronSchedule the operator has taken up (`semantics.md §6`, lost ledger)."""
 

@@ -240,6 +240,10 @@ class Counts(Shape):
     runs: Total = Field(0, description="How many slots got a Job.")
     succeeded: Total = Field(0, description="How many runs succeeded.")
     failed: Total = Field(0, description="How many runs failed.")
+    manual: Total = Field(
+        0,
+        description="How many runs people started by hand. They are for no slot and are counted here alone.",
+    )
     skipped: dict[str, Total] = Field(
         default_factory=dict, description="How many slots were skipped, by reason.", max_length=64
     )

@@ -58,6 +58,35 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[Se
     )
 
 
+def record_manual(status: CronScheduleStatus, jobs: Iterable[SeenJob], limit: int) -> CronScheduleStatus:
+    """Rows for runs that a person started: for no slot, placed by the time of their Job's creation.
+
+    Once rows have fallen off, Jobs older than the oldest row may have been among them and are not told again.
+    """
+    rows = list(status.run_history)
+    known = {row.job for row in rows}
+    oldest = (
+        min((row.start_time or row.scheduled_time for row in rows), default=0) if len(rows) >= limit else 0
+    )
+    fresh = [job for job in jobs if job.slot is None and job.name not in known and job.created >= oldest]
+    if not fresh:
+        return status
+    rows += [
+        Row(
+            scheduled_time=job.created,
+            outcome="Active",
+            job=job.name,
+            trigger=job.trigger,
+            start_time=job.started or job.created,
+            message=job.asked or None,
+        )
+        for job in fresh
+    ]
+    rows.sort(key=lambda row: row.scheduled_time, reverse=True)
+    counts = status.counts.model_copy(update={"manual": status.counts.manual + len(fresh)})
+    return status.model_copy(update={"run_history": tuple(rows), "counts": counts})
+
+
 def record_replaced(status: CronScheduleStatus, jobs: Sequence[str], now: int) -> CronScheduleStatus:
     """The rows of these Jobs, deleted for a newer slot, become `Replaced`."""
     rows = tuple(
@@ -80,11 +109,12 @@ def record_outcomes(status: CronScheduleStatus, jobs: Mapping[str, SeenJob], now
             rows.append(row)
             continue
         row = _outcome(row, jobs.get(row.job), now)
+        counted = row.trigger != "Manual"
         if row.outcome == "Succeeded":
-            counts = counts.model_copy(update={"succeeded": counts.succeeded + 1})
+            counts = counts.model_copy(update={"succeeded": counts.succeeded + counted})
             succeeded = max(succeeded or 0, row.completion_time or now)
         elif row.outcome == "Failed":
-            counts = counts.model_copy(update={"failed": counts.failed + 1})
+            counts = counts.model_copy(update={"failed": counts.failed + counted})
             failed = max(failed or 0, row.completion_time or now)
         rows.append(row)
     return status.model_copy(

@@ -31,7 +31,8 @@ class Owner:
 class SeenJob:
     """A Job as the API server shows it, cut down. Moments are UTC seconds.
 
-    `ttl` is the template's ttlSecondsAfterFinished. `reason` and `message` are the Job controller's, of a failure.
+    `ttl` is the template's ttlSecondsAfterFinished, `asked` why a person started it; `reason` and `message` are the
+    Job controller's, of a failure.
     """
 
     namespace: str
@@ -49,6 +50,7 @@ class SeenJob:
     started: int | None
     finished: int | None
     ttl: int | None
+    asked: str
     reason: str
     message: str
 
@@ -171,6 +173,7 @@ def read_job(job: Mapping[str, Any]) -> SeenJob:
         started=_time(status.get("startTime")),
         finished=finished,
         ttl=_number(annotations.get(names.TTL_AFTER_FINISHED)),
+        asked=annotations.get(names.TRIGGER_REASON, ""),
         reason=reason,
         message=message,
     )

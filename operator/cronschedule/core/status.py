@@ -59,7 +59,6 @@ def read_ledger(status: CronScheduleStatus) -> Ledger | None:
 def build_status(view: View) -> CronScheduleStatus:
     """The status to write: the history so far, the plan's ledger, and the conditions."""
     ledger, plan = view.plan.ledger, view.plan
-    limit = view.spec.run_history_limit if view.spec is not None else DEFAULT_RUN_HISTORY_LIMIT
     waiting, suspension = plan.waiting, ledger.suspension
     status = view.status.model_copy(
         update={
@@ -70,11 +69,16 @@ def build_status(view: View) -> CronScheduleStatus:
             "active_runs": view.active_runs,
             "backlog": Backlog(waiting=waiting.count, oldest=waiting.oldest) if waiting is not None else None,
             "suspension": _suspension(suspension),
-            "run_history": trim(view.status.run_history, limit),
+            "run_history": trim(view.status.run_history, history_limit(view.spec)),
         }
     )
     wanted = [condition for tell in CONDITIONS if (condition := tell(view)) is not None]
     return status.model_copy(update={"conditions": conditions.merge(view.before.conditions, wanted)})
+
+
+def history_limit(spec: CronScheduleSpec | None) -> int:
+    """How many rows are kept; the default while the spec cannot be read."""
+    return spec.run_history_limit if spec is not None else DEFAULT_RUN_HISTORY_LIMIT
 
 
 def _suspension(suspension: Suspended | None) -> Suspension | None:

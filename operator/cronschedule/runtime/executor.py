@@ -25,12 +25,13 @@ from cronschedule.core.facts import Decision, Facts, Note, Plan, Retry, Skip, St
 from cronschedule.core.history import (
     record_decisions,
     record_lost_ledger,
+    record_manual,
     record_outcomes,
     record_replaced,
 )
 from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
 from cronschedule.core.retention import retain_jobs
-from cronschedule.core.status import View, build_status, template_rejection
+from cronschedule.core.status import View, build_status, history_limit, template_rejection
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
@@ -229,9 +230,10 @@ class Executor:
         snapshot = flight.snapshot
         entry = snapshot.entry
         jobs = self._inventory.jobs_of(entry.owner)
+        known = record_manual(flight.status, jobs.values(), history_limit(flight.facts.spec))
         view = View(
             before=snapshot.status,
-            status=record_outcomes(flight.status, jobs, now),
+            status=record_outcomes(known, jobs, now),
             plan=planned,
             spec=flight.facts.spec,
             mistakes=snapshot.mistakes,
