@@ -1,0 +1,3 @@
+-- Clear spec.suspend: the next slot runs.
+obj.spec.suspend = false
+return obj
