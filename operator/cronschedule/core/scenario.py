@@ -10,18 +10,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from cronschedule.api.mistakes import Mistake, mistakes_from
 from cronschedule.api.names import API_VERSION, KIND
-from cronschedule.api.shapes import Shape, WrittenInstant, format_time, parse_duration, parse_time
+from cronschedule.api.shapes import Shape, WrittenInstant, format_time, parse_duration
 from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 from cronschedule.core.simulation import Decided, Outcome, Scenario, merge_windows
 from cronschedule.core.spec import Schedulable, name_mistakes, read_schedulable
+from cronschedule.core.zones import EARLIEST, LATEST
 
 MISFIRE_THRESHOLD_BOUNDS = (1, 600)
 """What the operator setting `misfireThreshold` may be, in seconds (`semantics.md §1`)."""
-
-
-_EARLIEST = parse_time("1900-01-01T00:00:00Z")
-_LATEST = parse_time("2999-12-31T23:59:59Z")
 
 
 def _threshold(value: object) -> int:
@@ -47,8 +44,8 @@ def _span(value: object) -> int:
 
 
 def _within_calendar(moment: int) -> int:
-    if not _EARLIEST <= moment <= _LATEST:
-        allowed = f"{format_time(_EARLIEST)} to {format_time(_LATEST)}"
+    if not EARLIEST <= moment <= LATEST:
+        allowed = f"{format_time(EARLIEST)} to {format_time(LATEST)}"
         raise ValueError(f"{format_time(moment)} is out of range: {allowed} is allowed")
     return moment
 

@@ -18,6 +18,7 @@ from cronschedule.api.v1alpha1 import (
 )
 from cronschedule.core.facts import Ledger, Plan, Retry, Suspended
 from cronschedule.core.history import LONGEST_MESSAGE, trim
+from cronschedule.core.zones import EARLIEST, LATEST
 
 DEFAULT_RUN_HISTORY_LIMIT = 50
 
@@ -43,8 +44,8 @@ class View:
 
 
 def read_ledger(status: CronScheduleStatus) -> Ledger | None:
-    """The ledger in a status; `None` where there is none."""
-    if status.last_decided_time is None:
+    """The ledger in a status; `None` where there is none, or a damaged one (a zero time, say)."""
+    if status.last_decided_time is None or not EARLIEST <= status.last_decided_time <= LATEST:
         return None
     suspension = None
     if status.suspension is not None and status.suspension.reason in list(SkipReason):

@@ -10,6 +10,10 @@ from functools import lru_cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
+EARLIEST = -2_208_988_800
+LATEST = 32_503_679_999
+"""The moments that slots are counted between: the years 1900 to 2999."""
+
 _PROBE = 6 * 3600
 _NOT_ZONES = {"Factory", "localtime", "posixrules"}
 _LAST_YEAR = 9000
