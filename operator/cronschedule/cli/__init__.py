@@ -1,0 +1,1 @@
+"""`kubectl cronschedule`: ask before, look after. Talks to the cluster by running kubectl, and to nothing else."""
