@@ -4,6 +4,17 @@ from collections.abc import Sequence
 
 from cronschedule.api.v1alpha1 import Condition
 
+MEANINGS = {
+    "Ready": "The schedule is accepted and being scheduled. A suspended schedule is ready, and so is one whose last run"
+    " failed. False with InvalidSchedule, UnknownTimeZone or TemplateRejected.",
+    "Stalled": "A person is needed. Only there while Ready is false for one of these reasons.",
+    "Suspended": "No slot runs: TenantSuspended (a label of the namespace) or ScheduleSuspended (spec.suspend).",
+    "CatchingUp": "Slots wait under CatchUp. Only there while they do.",
+    "BacklogTruncated": "Slots were dropped by the caps of catchUp. The message names the newest range.",
+    "LastRunSucceeded": "How the last run ended, for information.",
+}
+"""What it means that a condition is true, by type."""
+
 
 def merge(before: Sequence[Condition], wanted: Sequence[Condition]) -> tuple[Condition, ...]:
     """`wanted`, in its order; types that are not wanted any more go.

@@ -3,18 +3,21 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from cronschedule.api import conditions
 from cronschedule.api.reasons import CATALOGUE, EventReason, SkipReason
+from cronschedule.core import status
 from cronschedule.runtime import settings
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
-@pytest.mark.parametrize("reason", [*SkipReason, *EventReason])
-def test_every_reason_is_explained_as_in_the_catalogue(reason: SkipReason | EventReason) -> None:
-    row = next(line for line in (DOCS / "rules.md").read_text().splitlines() if f"| `{reason.value}` |" in line)
-    assert CATALOGUE[reason].meaning in row
+def test_every_condition_the_operator_writes_is_explained() -> None:
+    written = set(re.findall(r'_condition\(\s*view, "([A-Za-z]+)"', Path(status.__file__).read_text()))
+    assert written == set(conditions.MEANINGS)
+
+
+def test_every_reason_has_a_meaning() -> None:
+    assert set(CATALOGUE) == {*SkipReason, *EventReason}
 
 
 def test_every_setting_is_documented_and_nothing_else_is() -> None:
