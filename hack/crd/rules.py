@@ -7,10 +7,11 @@ from cronschedule.api.shapes import DURATION_PATTERN, DURATION_SHAPE
 
 
 def name_rules() -> list[Schema]:
-    """The rules of the whole object."""
+    """The rules of the whole object. It changes with every status written, so an old object is let be."""
     return [
         {
-            "rule": f"size(self.metadata.name) <= {LONGEST_NAME}",
+            "rule": f"oldSelf.hasValue() || size(self.metadata.name) <= {LONGEST_NAME}",
+            "optionalOldSelf": True,
             "message": f"metadata.name may have {LONGEST_NAME} characters at most, as its Jobs' names are longer",
         }
     ]
@@ -41,7 +42,11 @@ def add_rules(spec: Schema) -> None:
 
 
 def _zone_rules() -> list[Schema]:
-    """The server's own database knows the zones, but takes offsets and some names that are none for zones too."""
+    """The server's own database knows the zones, but takes offsets and some names that are none for zones too.
+
+    It fails, rather than saying no, for a name it does not know; a value that was there before is therefore not asked
+    about, or the status of an object that another server had let in could never be written.
+    """
     name = "^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$"
     others = "['Local', 'Factory', 'localtime', 'posixrules']"
     shape = f"self.matches('{name}') && !self.matches('^(posix|right)/') && !(self in {others})"
@@ -51,7 +56,9 @@ def _zone_rules() -> list[Schema]:
             "message": "a name of the IANA time zone database is needed, such as Europe/Berlin or Etc/UTC",
         },
         {
-            "rule": f"!({shape}) || timestamp('2000-01-01T00:00:00Z').getHours(self) >= 0",
+            "rule": "(oldSelf.hasValue() && oldSelf.value() == self)"
+            f" || !({shape}) || timestamp('2000-01-01T00:00:00Z').getHours(self) >= 0",
+            "optionalOldSelf": True,
             "message": "this name is not in the IANA time zone database",
         },
     ]

@@ -38,6 +38,12 @@ class Kubectl:
         items = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
         self("apply", "-f", "-", stdin=json.dumps(items))
 
+    def install(self, crds: str | Path) -> None:
+        """Apply CRDs (a file, or a folder of files) and wait until they are served."""
+        self("apply", "--server-side", "--force-conflicts", "-f", str(crds))
+        served = "jsonpath={.status.acceptedNames.kind}"  # a condition cannot be waited for while there is none
+        self("wait", f"--for={served}", "--timeout=30s", "-f", str(crds))
+
     def run(
         self, *arguments: str, stdin: str | None = None, timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:

@@ -47,8 +47,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with ExitStack() as ends:
         cluster = _cluster(tmp_path_factory.mktemp("cluster"), ends)
         if any(CRDS.glob("*.yaml")):
-            cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-            cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+            cluster.kubectl.install(CRDS)
         yield cluster
 
 

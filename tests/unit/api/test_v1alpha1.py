@@ -93,7 +93,7 @@ def test_a_whole_status_reads_back_as_it_was_written():
         "activeRuns": 1,
         "backlog": {"waiting": 2, "oldest": "2026-03-29T00:00:00Z"},
         "suspension": {"since": "2026-03-29T01:00:00Z", "reason": "TenantSuspended", "message": "label a=b"},
-        "counts": {"runs": 5, "succeeded": 3, "failed": 1, "skipped": {"Coalesced": 360}},
+        "counts": {"runs": 5, "succeeded": 3, "failed": 1, "manual": 2, "skipped": {"Coalesced": 360}},
         "runHistory": [
             {
                 "scheduledTime": "2026-03-29T00:00:00Z",
