@@ -61,6 +61,8 @@ class Cluster:
         with _removed_on_failure(record):
             kwokctl.create(record, folder, extra_args=extra_args, without=without)
             _furnish(Kubectl(record.kubeconfig), without)
+            if _last_words(record):
+                raise LocalkubeError("Not everything runs.")
             return cls(_settle(record, owner), folder)
 
     @classmethod
@@ -111,10 +113,15 @@ class Cluster:
         self._pid_file(component).unlink(missing_ok=True)
 
     def start(self) -> None:
-        """Start every component that does not run, and wait until the API server answers."""
+        """Start every component that does not run, and wait until the API server answers.
+
+        Raises LocalkubeError when one ends again.
+        """
         if self._programs is None:
             raise LocalkubeError("Only components that are local processes can be started.")
-        kwokctl.run(self._record, self._programs, "start", "cluster")
+        kwokctl.run(self._record, self._programs, "start", "cluster", "--timeout", "60s")
+        if last_words := _last_words(self._record):
+            raise LocalkubeError(f"Not everything runs.\n{last_words}")
 
     def pause(self, component: str) -> None:
         """Let a component hang: connections stay open, nothing answers."""

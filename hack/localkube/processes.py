@@ -16,13 +16,17 @@ PROC = Path("/proc")
 
 
 def identity(pid: int) -> str | None:
-    """A text that no other process ever has, or None where there is no such process (a zombie is none)."""
+    """A text that no other process ever has, or None where there is no such process.
+
+    A zombie is none once all its threads have ended: until then it may hold on to files and ports.
+    """
     if PROC.joinpath("self", "stat").exists():
         try:
             fields = PROC.joinpath(str(pid), "stat").read_text().rpartition(")")[2].split()
+            threads = len(os.listdir(PROC / str(pid) / "task"))
         except OSError:
             return None
-        return None if fields[0] in "ZX" else f"{pid} {fields[19]}"
+        return None if fields[0] in "ZX" and threads <= 1 else f"{pid} {fields[19]}"
     answer = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
     return f"{pid} {answer.stdout.strip()}" if answer.stdout.strip() else None
 
