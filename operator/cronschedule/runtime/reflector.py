@@ -114,7 +114,8 @@ class Reflector(Generic[T]):
         while True:
             self._stream_began = float("inf")
             failure = await self._mirror_until_failure()
-            if self.last_heard - self._stream_began >= 1:  # a stream that lasts proves that all is well again
+            lasted = self._clock.monotonic() - self._stream_began
+            if self.last_heard - self._stream_began >= 1 or lasted >= MAX_WAIT:  # all was well again
                 failures = 0
                 if failure is None:
                     continue  # the server ended the stream, as it was asked to

@@ -297,6 +297,19 @@ async def test_is_an_outage_that_is_over_forgotten() -> None:
         mirror.assert_caught_up()
 
 
+async def test_is_an_outage_that_was_followed_by_a_quiet_while_forgotten() -> None:
+    async with watching() as mirror:
+        mirror.fake.faults = [Fault(verb="watch", action=UNAVAILABLE, times=6)]
+        mirror.fake.break_streams()
+        await asyncio.sleep(85)
+        assert mirror.reflector.counts["ServerError"] == 6
+        assert mirror.reflector.counts["BOOKMARK"] == 0
+        mirror.fake.break_streams()
+        change_the_world(mirror.fake)
+        await asyncio.sleep(1.1)
+        mirror.assert_caught_up()
+
+
 async def test_does_a_stream_that_ends_as_asked_leave_no_gap() -> None:
     async with watching() as mirror:
         mirror.fake.faults = [Fault(verb="watch", action=Stream(after=1, then="end"))]
