@@ -66,7 +66,8 @@ def _without_rules(part: Any) -> Any:
 
 def _install(cluster: Cluster, crd: JsonObject) -> None:
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{crd['metadata']['name']}")
+    served = "--for=jsonpath={.status.acceptedNames.kind}"
+    cluster.kubectl("wait", served, "--timeout=30s", f"crd/{crd['metadata']['name']}")
 
 
 @pytest.mark.parametrize("name", INVALID)
