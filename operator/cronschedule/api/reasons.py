@@ -32,6 +32,7 @@ class EventReason(StrEnum):
     RESUMED = "Resumed"
     INVALID_SCHEDULE = "InvalidSchedule"
     UNKNOWN_TIME_ZONE = "UnknownTimeZone"
+    STATUS_REFUSED = "StatusRefused"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,5 +110,9 @@ CATALOGUE: dict[SkipReason | EventReason, Entry] = {
     ),
     EventReason.UNKNOWN_TIME_ZONE: Entry(
         event_type="Warning", meaning="spec.timeZone is no zone of the IANA database; nothing is run."
+    ),
+    EventReason.STATUS_REFUSED: Entry(
+        event_type="Warning",
+        meaning="The API server refused the status that the operator wrote, so decisions cannot be recorded.",
     ),
 }

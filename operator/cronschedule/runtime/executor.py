@@ -42,7 +42,7 @@ from cronschedule.runtime.job_calls import (
     find_run,
     is_run_of,
 )
-from cronschedule.runtime.kube import Api, Conflict, KubeError, NotFound, backoff
+from cronschedule.runtime.kube import Api, Conflict, Invalid, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.throttle import Throttle
@@ -99,6 +99,9 @@ class Executor:
             except NotFound:
                 self._inventory.drop_schedule(key, snapshot.entry.owner.uid)
                 return None
+            except Invalid as error:
+                self._recorder.tell_refused(snapshot.entry.owner, snapshot.entry.generation, error.message)
+                raise
         return self._clock.now() + 1
 
     async def _carry_out(self, snapshot: Snapshot) -> int | None:

@@ -121,6 +121,10 @@ class Recorder:
         log.warning("schedule.invalid", **_who(owner), reason=reason, message=message)
         self._post(owner, EventReason(reason), "Validate", message, mark=f"{generation}")
 
+    def tell_refused(self, owner: Owner, generation: int, message: str) -> None:
+        """Event of a status that the API server does not take."""
+        self._post(owner, EventReason.STATUS_REFUSED, "Record", message, mark=f"{generation}")
+
     async def run(self) -> None:
         """Post what waits, until cancelled."""
         async with asyncio.TaskGroup() as group:
