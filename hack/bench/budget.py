@@ -93,7 +93,8 @@ def _figures(outcomes: Sequence[Outcome]) -> list[tuple[str, list[str]]]:
         ("slot to Job, p99", seconds(0.99)),
         ("slot to Job, max", seconds(1.0)),
         ("Jobs per second", [_rate(outcome) for outcome in outcomes]),
-        ("CPU per run", [_cpu(outcome) for outcome in outcomes]),
+        ("CPU", [_cpu(outcome) for outcome in outcomes]),
+        ("CPU per run", [_cpu_per_run(outcome) for outcome in outcomes]),
         ("RSS at the beginning", [mebibytes(o.before.rss) if o.before else "-" for o in outcomes]),
         ("RSS at the end", [mebibytes(o.after.rss) if o.after else "-" for o in outcomes]),
         ("RSS at most", [mebibytes(o.after.peak) if o.after else "-" for o in outcomes]),
@@ -107,10 +108,19 @@ def _rate(outcome: Outcome) -> str:
 
 
 def _cpu(outcome: Outcome) -> str:
+    used = _cpu_seconds(outcome)
+    return "-" if used is None else f"{used:.2f} s of {outcome.seconds:.0f} s"
+
+
+def _cpu_per_run(outcome: Outcome) -> str:
+    used = _cpu_seconds(outcome)
+    return "-" if used is None else f"{1000 * used / max(len(outcome.lags), 1):.2f} ms"
+
+
+def _cpu_seconds(outcome: Outcome) -> float | None:
     if outcome.before is None or outcome.after is None:
-        return "-"
-    used = outcome.after.cpu - outcome.before.cpu
-    return f"{1000 * used / max(len(outcome.lags), 1):.2f} ms"
+        return None
+    return outcome.after.cpu - outcome.before.cpu
 
 
 def _requests(outcome: Outcome) -> str:

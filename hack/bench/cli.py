@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import secrets
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from bench import budget, herd, soak
@@ -32,16 +31,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one bench; returns the exit status."""
     given = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = given.keep or Path(tempfile.mkdtemp(prefix="cronschedule-bench-"))
+    code = 0
     try:
-        with _folder(given.keep) as folder:
-            code: int = given.run(given, folder)
-            if code and not given.keep:
-                kept = Path(tempfile.mkdtemp(prefix="cronschedule-bench-"))
-                shutil.copytree(folder, kept, dirs_exist_ok=True)
-                print(f"The evidence is in {kept}.")
+        code = given.run(given, folder)
     except (BenchError, LocalkubeError) as error:
         print(error, file=sys.stderr)
-        return 2
+        code = 2
+    finally:
+        if not given.keep and not code:
+            shutil.rmtree(folder)
+    if code:
+        print(f"The evidence is in {folder}.", file=sys.stderr)
     return code
 
 
@@ -54,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     benches = parser.add_subparsers(required=True, metavar="BENCH")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the logs and the evidence here")
+    common.add_argument("--keep", type=_empty, metavar="FOLDER", help="keep the logs and the evidence here")
     _add_herd(benches.add_parser("herd", parents=[common], help="many runs due in one minute"))
     _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
     return parser
@@ -77,7 +78,7 @@ def _add_herd(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_soak(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=_up_to(240), default=30, help="how long (default: 30)")
+    parser.add_argument("--minutes", type=_up_to(120), default=30, help="how long (default: 30)")
     parser.add_argument("--schedules", type=_up_to(500), default=50, help="how many (default: 50)")
     parser.add_argument("--kills", type=_up_to(100), default=6, help="how many SIGKILLs (default: 6)")
     parser.add_argument(
@@ -85,6 +86,15 @@ def _add_soak(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, help="repeat the kills of a soak that printed this number")
     parser.set_defaults(run=_soak)
+
+
+def _empty(text: str) -> Path:
+    """A folder with nothing in it: what another bench left there would be taken for this one's evidence."""
+    folder = Path(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise argparse.ArgumentTypeError(f"{folder} is not empty")
+    return folder
 
 
 def _up_to(most: int) -> Callable[[str], int]:
@@ -127,14 +137,3 @@ def _soak(given: argparse.Namespace, folder: Path) -> int:
         seed=seed,
     )
     return soak.run(options, folder)
-
-
-@contextlib.contextmanager
-def _folder(named: Path | None) -> Iterator[Path]:
-    """The folder for logs and evidence: the one that was named, or one that goes away."""
-    if named:
-        named.mkdir(parents=True, exist_ok=True)
-        yield named
-    else:
-        with tempfile.TemporaryDirectory(prefix="cronschedule-bench-") as made:
-            yield Path(made)

@@ -50,11 +50,12 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was measured. `lags`: seconds from slot to Job as the watcher saw it; `spans`: from the first to the last
-    Job of each slot."""
+    """What was measured in so many `seconds`. `lags`: seconds from slot to Job as the watcher saw it; `spans`: from
+    the first to the last Job of each slot."""
 
     subject: str
     expected: int
+    seconds: float
     lags: list[float]
     spans: list[float]
     requests: list[Request]
@@ -134,6 +135,7 @@ def measure(subject: Subject, options: Options, folder: Path) -> Outcome:
     return Outcome(
         subject=subject.name,
         expected=options.count * len(slots),
+        seconds=end - begin,
         lags=sorted(when - slot for (_, _, slot), when in seen.items()),
         spans=[_span([when for job, when in seen.items() if job[2] == slot]) for slot in slots],
         requests=read_requests(read_lines(place.audit_log), begin=begin, end=end),

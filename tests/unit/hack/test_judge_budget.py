@@ -28,6 +28,7 @@ def outcome(*extra: Request, **changes: Any) -> Outcome:
     fields: dict[str, Any] = {
         "subject": "CronSchedule",
         "expected": 100,
+        "seconds": 14.0,
         "lags": [0.5] * 100,
         "spans": [1.0],
         "requests": [*one_run() * 100, *extra],
