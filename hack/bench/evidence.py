@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def gather(
     audit: Iterable[Mapping[str, Any]],
     notes: Iterable[Mapping[str, Any]],
     until: int,
+    kills: Sequence[float] = (),
 ) -> Evidence:
     """All records. `bodies`: the CronSchedules as they stand in the end. Raises EvidenceError."""
     bodies = list(bodies)
@@ -61,6 +62,7 @@ def gather(
         ended=list(read_ends(notes)),
         writes=writes,
         until=until,
+        kills=kills,
     )
 
 
@@ -138,6 +140,7 @@ def _write(event: Mapping[str, Any], uid: str) -> StatusWrite:
     based_on = asked.get("resourceVersion")
     return StatusWrite(
         schedule=uid,
+        at=parse_time(event["requestReceivedTimestamp"]),
         version=int(stands["metadata"]["resourceVersion"]),
         based_on=int(based_on) if based_on else None,
         status=stands.get("status") or {},

@@ -6,10 +6,11 @@ Pure, like the records and the rules that it goes by.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from bench.records import Evidence, cases, counts_of, decided_until, skips_of
+from bench.records import Case, Evidence, cases, counts_of, decided_until, skips_of
 from bench.rules import RULES
 
 SHOWN = 5
@@ -30,7 +31,10 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """How much there was to judge. `slots`, `runs`, `skips`: by the final statuses; `jobs`: by the audit log."""
+    """How much there was to judge. `slots`, `runs`, `skips`: by the final statuses; `jobs`: by the audit log.
+
+    `orphans`: Jobs whose creator was killed before it had recorded them.
+    """
 
     schedules: int
     slots: int
@@ -39,6 +43,7 @@ class Totals:
     jobs: int
     writes: int
     ends: int
+    orphans: int
 
 
 def judge(evidence: Evidence) -> list[Violation]:
@@ -68,4 +73,10 @@ def totals(evidence: Evidence) -> Totals:
         jobs=len(evidence.created),
         writes=len(evidence.writes),
         ends=len({end.uid for end in evidence.ended}),
+        orphans=sum(_orphans(case, evidence.kills) for case in judged),
     )
+
+
+def _orphans(case: Case, kills: Sequence[float]) -> int:
+    recorded = [(job.at, case.told_at.get(job.slot, inf)) for job in case.created if case.decisions]
+    return sum(any(created < kill < told for kill in kills) for created, told in recorded)

@@ -57,6 +57,7 @@ class StatusWrite:
     """A status that the API server has accepted. `based_on`: the version that it was to replace, if it said so."""
 
     schedule: str
+    at: float
     version: int
     based_on: int | None
     status: Status
@@ -64,13 +65,14 @@ class StatusWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All that is known. Every slot up to `until` must be decided in the end."""
+    """All that is known. Every slot up to `until` must be decided in the end. `kills`: when the operator was killed."""
 
     schedules: Sequence[Schedule]
     created: Sequence[JobCreated]
     ended: Sequence[JobEnded]
     writes: Sequence[StatusWrite]
     until: int
+    kills: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,17 @@ class Case:
     ended: Mapping[str, JobEnded]
     until: int
     contradictions: list[str] = field(default_factory=list)
+    told_at: dict[int, float] = field(default_factory=dict)
 
     @cached_property
     def decisions(self) -> dict[int, Decision]:
-        """The first decision that any status told of each slot; whatever contradicts it later is kept aside."""
+        """The first decision that any status told of each slot. When it was told, and whatever contradicts it later,
+        is kept aside."""
         told: dict[int, Decision] = {}
         for write in self.writes:
             for slot, decision in _decisions(write.status):
                 before = told.setdefault(slot, decision)
+                self.told_at.setdefault(slot, write.at)
                 if before != decision:
                     self.contradictions.append(f"{show(slot)} was {before}, then {decision}")
         return told

@@ -71,14 +71,15 @@ def run(options: Options, folder: Path) -> int:
     kills = plan_kills(options)
     print(f"seed {options.seed}: {len(kills)} kills in {options.minutes} minutes", flush=True)
     with scene(folder) as place:
-        until, trouble = _suffer(options, kills, place)
+        until, life = _suffer(options, kills, place)
         evidence = gather(
             bodies=place.schedules(),
             audit=read_lines(place.audit_log),
             notes=read_lines(place.notes),
             until=until,
+            kills=life.kills,
         )
-    return _pronounce(evidence, trouble)
+    return _pronounce(evidence, life.trouble)
 
 
 def plan_kills(options: Options) -> list[Kill]:
@@ -130,8 +131,8 @@ def bodies(number: int) -> list[dict[str, Any]]:
     return made
 
 
-def _suffer(options: Options, kills: list[Kill], place: Scene) -> tuple[int, list[str]]:
-    """Run, kill, restart, be quiet; the last slot that must be decided, and what the operator did wrong itself."""
+def _suffer(options: Options, kills: list[Kill], place: Scene) -> tuple[int, Life]:
+    """Run, kill, restart, be quiet; the last slot that must be decided, and what the operator lived through."""
     place.create_namespaces(manifests.namespaces(TENANTS))
     with place.operator().started() as operator:
         life = Life(place, operator)
@@ -144,7 +145,8 @@ def _suffer(options: Options, kills: list[Kill], place: Scene) -> tuple[int, lis
         life.go_on_till(until + LAST_LOOK)
         if code := operator.stop():
             life.trouble.append(f"the operator ended with {code} when it was asked to end")
-        return until, [*life.trouble, *complaints_of(operator)]
+        life.trouble += complaints_of(operator)
+        return until, life
 
 
 class Life:
@@ -154,6 +156,7 @@ class Life:
         self._place, self._operator = place, operator
         self._killed = False
         self.trouble: list[str] = []
+        self.kills: list[float] = []
 
     def go_on_till(self, moment: float) -> None:
         """Wait, with the operator started where it does not run."""
@@ -174,6 +177,7 @@ class Life:
         """Kill it, also while it is still starting, and let the cluster be without it for a while."""
         if self._operator.running():
             self._operator.kill()
+        self.kills.append(time.time())
         self._killed = True
         _say(f"killed; down for {kill.down:.1f} s")
         time.sleep(kill.down)
@@ -202,6 +206,7 @@ def _pronounce(evidence: Evidence, trouble: list[str]) -> int:
         f"{seen.schedules} schedules: {seen.slots} slots = {seen.runs} runs + {sum(seen.skips.values())} skips"
         f" ({skips}); {seen.jobs} Jobs created, {seen.writes} statuses written, {seen.ends} ends of Jobs seen"
     )
+    print(f"{seen.orphans} Jobs were created by an operator that was killed before it had recorded them")
     violations = judge(evidence)
     for rule, number in Counter(violation.rule for violation in violations).most_common():
         print(f"BROKEN: {rule}: {number}")

@@ -87,7 +87,13 @@ class Story:
     def write(self, told: dict[str, Any]) -> None:
         before = self.writes[-1].version if self.writes else 50
         self.writes.append(
-            StatusWrite(schedule="s", version=self.next_version(), based_on=before, status=deepcopy(told))
+            StatusWrite(
+                schedule="s",
+                at=self.created[-1].at + 1.0,
+                version=self.next_version(),
+                based_on=before,
+                status=deepcopy(told),
+            )
         )
 
     def change_last(self, **changes: Any) -> None:
@@ -344,6 +350,14 @@ def test_has_every_rule_a_forgery_that_it_finds() -> None:
 
 def test_is_a_ledger_that_ends_before_the_end_found() -> None:
     assert broken_rules(sound_story(), until=7) == {"nothing is silent"}
+
+
+def test_are_jobs_counted_whose_creator_was_killed_before_it_recorded_them() -> None:
+    story = sound_story()
+    created = story.created[1].at
+    story.writes[3] = replace(story.writes[3], at=created + 30)
+    assert totals(replace(story.evidence(6), kills=[created + 10])).orphans == 1
+    assert totals(replace(story.evidence(6), kills=[created - 10, created + 40])).orphans == 0
 
 
 def test_may_runs_overlap_under_allow() -> None:

@@ -79,7 +79,7 @@ def test_is_a_created_job_read() -> None:
 
 def test_is_an_accepted_status_read_as_it_stands() -> None:
     _, writes = read_audit([status_event()], UIDS)
-    assert writes == [StatusWrite(schedule="s", version=9, based_on=8, status={"stands": 1})]
+    assert writes == [StatusWrite(schedule="s", at=SLOT + 1.25, version=9, based_on=8, status={"stands": 1})]
 
 
 def test_is_a_status_that_names_no_version_read_as_unfenced() -> None:
