@@ -301,7 +301,7 @@ async def test_is_an_outage_that_was_followed_by_a_quiet_while_forgotten() -> No
     async with watching() as mirror:
         mirror.fake.faults = [Fault(verb="watch", action=UNAVAILABLE, times=6)]
         mirror.fake.break_streams()
-        await asyncio.sleep(95)
+        await asyncio.sleep(110)
         assert mirror.reflector.counts["ServerError"] == 6
         assert mirror.reflector.counts["BOOKMARK"] == 0
         mirror.fake.break_streams()
