@@ -80,7 +80,8 @@ class Talk:
     def _failure(self, error: ApiError) -> dict[str, Any]:
         details = {key: value for key, value in error.details.items() if key != "uid"}
         told = {"class": type(error).__name__, "code": error.status, "reason": error.reason}
-        return self._nameless({**told, "message": error.message, "details": details})
+        failure: dict[str, Any] = self._nameless({**told, "message": error.message, "details": details})
+        return failure
 
     def _nameless(self, told: Any) -> Any:
         if isinstance(told, dict):
@@ -353,7 +354,7 @@ def lease(name: str, **labels: str) -> dict[str, Any]:
 
 async def watched(talk: Talk, count: int, **query: str) -> list[tuple[str, str]]:
     """The first events of a watch of the Leases: what happened to which."""
-    steps = []
+    steps: list[tuple[str, str]] = []
     path = talk.path(LEASES)
     async with asyncio.timeout(PATIENCE), contextlib.aclosing(talk.api.watch(path, query=query)) as told:
         while len(steps) < count:
@@ -405,7 +406,7 @@ async def a_job_ends(talk: Talk) -> None:
 
 
 async def an_event_is_recorded(talk: Talk) -> None:
-    told = {
+    told: dict[str, Any] = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": "a.1"},

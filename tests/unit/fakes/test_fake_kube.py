@@ -212,7 +212,8 @@ async def test_can_nobody_change_what_is_stored_but_by_writing() -> None:
 async def test_does_the_clock_follow_the_loop_and_its_steps() -> None:
     clock = LoopClock(EPOCH)
     await asyncio.sleep(90)
-    assert (clock.now(), clock.monotonic()) == (EPOCH + 90, pytest.approx(asyncio.get_running_loop().time()))
+    assert clock.now() == EPOCH + 90
+    assert clock.monotonic() == pytest.approx(asyncio.get_running_loop().time())
     before = clock.monotonic()
     clock.step(-3600)
     assert (clock.now(), clock.monotonic()) == (EPOCH + 90 - 3600, before)
