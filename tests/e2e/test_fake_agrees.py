@@ -51,8 +51,8 @@ TWIN_CRD = {
 CRDS = Resource(group="apiextensions.k8s.io", version="v1", plural="customresourcedefinitions")
 QUOTAS = Resource(group="", version="v1", plural="resourcequotas")
 JSON_PATCH = "application/json-patch+json"
-PATIENCE = 30.0
-"""Seconds that controllers of the real cluster may take."""
+PATIENCE = 90.0
+"""Seconds that controllers of the real cluster may take: garbage collection looks for new kinds every 30."""
 
 
 class Talk:

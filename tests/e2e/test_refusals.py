@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cronschedule.runtime.credentials import load_credentials
+from cronschedule.runtime.credentials import Credentials, load_credentials
 from cronschedule.runtime.kube import AdmissionDenied, ApiError, Forbidden, ServerError
 from cronschedule.runtime.kube_http import HttpApi
 from cronschedule.runtime.kube_verbs import JOBS, Resource
@@ -108,12 +108,14 @@ async def test_is_missing_rbac_known(cluster: Cluster, api: HttpApi, namespace: 
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     path = ACCOUNTS.path(namespace=namespace, name="nobody", subresource="token")
     token = (await api.request("POST", path, body=asked))["status"]["token"]
-    nobody = replace(
-        load_credentials(str(cluster.kubeconfig)),
+    known = load_credentials(str(cluster.kubeconfig))
+    nobody = Credentials(
+        source="token",
+        server=known.server,
+        ca_path=known.ca_path,
+        ca_data=known.ca_data,
+        insecure=known.insecure,
         token=token,
-        **dict.fromkeys(
-            ("certificate_path", "certificate_data", "private_key_path", "private_key_data"), None
-        ),
     )
     async with HttpApi(nobody) as as_nobody:
         error = await refusal(as_nobody, namespace)
