@@ -137,6 +137,10 @@ _PATH = re.compile(
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
+def _reading(query: Mapping[str, str], name: str | None) -> str:
+    return "watch" if query.get("watch") in ("true", "1") else "get" if name else "list"
+
+
 def understand(
     kinds: tuple[Kind, ...],
     method: str,
@@ -163,10 +167,7 @@ def understand(
             kind.plural,
         ):
             name = parts.get("name")
-            if method == "GET":
-                verb = "watch" if query.get("watch") in ("true", "1") else "get" if name else "list"
-            else:
-                verb = _VERBS[method]
+            verb = _VERBS.get(method) or _reading(query, name)
             if verb == "create":
                 name = (body.get("metadata") or {}).get("name")
             return Call(
