@@ -168,9 +168,12 @@ class Executor:
             flight.rejected = attempt.message[:256] if attempt.template else flight.rejected
         flight.status = record_decisions(flight.status, decisions, self._clock.now())
         flight.decisions += decisions
-        jobs = self._inventory.jobs_of(owner)
         flight.facts = replace(
-            facts, ledger=ledger, jobs=tuple(job.fact for job in jobs.values()), retry=None
+            facts,
+            ledger=ledger,
+            jobs=tuple(job.fact for job in self._inventory.jobs_of(owner).values()),
+            tenant_suspended=self._inventory.suspension_of(owner.namespace),  # it may have come meanwhile
+            retry=None,
         )
 
     def _replace(self, flight: _Flight, start: Start) -> None:
@@ -248,7 +251,7 @@ class Executor:
         )
         flight.status = build_status(view)
         if flight.status != snapshot.status:
-            self._inventory.believe_schedule(await self._recorder.write_status(entry, flight.status))
+            self._inventory.take_answer(await self._recorder.write_status(entry, flight.status))
         retry = self._inventory.retries.get(entry.owner.uid)
         if retry is not None and retry.start.slot <= planned.ledger.last_decided:
             del self._inventory.retries[entry.owner.uid]
@@ -272,7 +275,7 @@ class Executor:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""
         entry = flight.snapshot.entry
         if not entry.adopted:
-            self._inventory.believe_schedule(await self._recorder.mark_adopted(entry))
+            self._inventory.take_answer(await self._recorder.mark_adopted(entry))
         spec = flight.facts.spec
         if spec is None:
             return None

@@ -89,9 +89,15 @@ class Inventory:
         self._hold(entry)
         self.on_change(entry.key)
 
+    def take_answer(self, body: Mapping[str, Any]) -> None:
+        """A CronSchedule as a write of ours left it; nobody need be told. A watch may have been faster."""
+        entry = _entry(body)
+        known = self.schedules.get(entry.key)
+        if known is not None and known.owner.uid == entry.owner.uid and known.version < entry.version:
+            self._hold(entry)
+
     def believe_schedule(self, body: Mapping[str, Any]) -> None:
-        """A CronSchedule as the answer to a request of ours shows it: the truth, even where it is older than what
-        is held (etcd was restored)."""
+        """A CronSchedule as it truly is, even where that is older than what is held (etcd was restored)."""
         self._hold(_entry(body))
 
     def drop_schedule(self, key: Key, uid: str) -> None:
@@ -138,6 +144,11 @@ class Inventory:
         if known is None or (known.suspended, known.terminating) != (tenant.suspended, tenant.terminating):
             for key in self._namespaces.get(name, ()):
                 self.on_change(key)
+
+    def suspension_of(self, name: str) -> str | None:
+        """The sentence that says why the Namespace is suspended, if it is."""
+        tenant = self.tenants.get(name)
+        return tenant.suspended if tenant is not None else None
 
     def drop_namespace(self, name: str) -> None:
         self.tenants.pop(name, None)
