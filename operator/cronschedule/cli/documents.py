@@ -95,6 +95,17 @@ def read_document(source: str) -> Document:
     return documents[0]
 
 
+def objects_of(document: Document) -> Iterator[tuple[Any, str]]:
+    """The objects of a document, those of a List one by one, each with the path to it."""
+    value = document.value
+    listed = isinstance(value, dict) and str(value.get("kind", "")).endswith("List")
+    if listed and isinstance(value.get("items"), list):
+        for position, item in enumerate(value["items"]):
+            yield item, f"items[{position}]."
+    else:
+        yield value, ""
+
+
 def _text(source: str, name: str) -> str:
     try:
         if source == STANDARD_INPUT:

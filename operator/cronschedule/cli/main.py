@@ -19,6 +19,9 @@ from cronschedule.cli.output import one_line
 PROGRAM = "kubectl cronschedule"
 COMMANDS = {
     "simulate": "What would a schedule have done, or do? With outages, suspensions, edits.",
+    "next": "The coming slots, clock changes marked.",
+    "check": "Mistakes and traps in manifests, for an editor, a commit hook or CI.",
+    "convert": "Make CronSchedules of CronJobs, and say every difference.",
     "completion": "Completion for a shell.",
 }
 

@@ -7,10 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from itertools import chain, islice
+from typing import IO, Any
 
 LONGEST_LINE = 500
 """Longest text of others (a server's error, a value someone wrote) that is shown in one line, in characters."""
+
+FITTED_ROWS = 1000
+"""Rows that a table's columns are made wide enough for."""
 
 STYLES = {"good": "32", "note": "33", "bad": "31", "quiet": "2", "strong": "1"}
 """Terminal codes by what a text means."""
@@ -22,14 +26,14 @@ def one_line(text: str) -> str:
     return flat if len(flat) <= LONGEST_LINE else flat[: LONGEST_LINE - 1] + "…"
 
 
-def wants_colour() -> bool:
+def wants_colour(stream: IO[str]) -> bool:
     """Only on a terminal, and not where NO_COLOR is set to anything."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def painter() -> Callable[[str, str], str]:
-    """A function that gives a text one of `STYLES`, or leaves it alone where no colour is wanted."""
-    if not wants_colour():
+def painter(stream: IO[str] | None = None) -> Callable[[str, str], str]:
+    """A function that gives a text for the stream (standard output) one of `STYLES`, where colour is wanted."""
+    if not wants_colour(stream or sys.stdout):
         return lambda text, style: text
     return lambda text, style: f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and text else text
 
@@ -44,12 +48,17 @@ def warn(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], styles: Iterable[str] = ()) -> None:
-    """Aligned columns, the last one as long as it is; `styles` has one name of `STYLES`, or "", per row."""
-    paint = painter()
-    body = [tuple(row) for row in rows]
-    widths = [max(len(row[column]) for row in (header, *body)) for column in range(len(header))]
-    for row, style in zip((header, *body), ("strong", *styles, *[""] * len(body)), strict=False):
+def say_table(header: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> None:
+    """Aligned columns, the last one as long as it is. Each row comes with one of `STYLES`, or "".
+
+    The widths are those of the first rows, so that a table of any length is told as it comes.
+    """
+    paint, coming = painter(), iter(rows)
+    first = list(islice(coming, FITTED_ROWS))
+    widths = [
+        max(len(row[column]) for row in (header, *(row for row, _ in first))) for column in range(len(header))
+    ]
+    for row, style in chain([(header, "strong")], first, coming):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         say(paint("  ".join(cells).rstrip(), style))
 

@@ -29,6 +29,16 @@ def local(moment: int, zone: str) -> str:
     return f"{there:%a} {clock} {offset}"
 
 
+def utc(moment: int) -> str:
+    """`2026-03-29 01:00Z`."""
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M}Z"
+
+
+def iso(moment: int, zone: str) -> str:
+    """`2026-03-29T03:00:00+02:00`: RFC 3339 with the zone's offset."""
+    return datetime.fromtimestamp(moment, load_zone(zone)).isoformat()
+
+
 def clock_time(moment: int, zone: str) -> str:
     """`03:00`: only the time of day."""
     return f"{datetime.fromtimestamp(moment, load_zone(zone)):%H:%M}"

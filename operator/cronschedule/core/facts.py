@@ -55,8 +55,8 @@ class JobFact:
 class Retry:
     """A slot whose Job could not be created yet, with those it stands for (`semantics.md §3.6`).
 
-    `reason` and `error` are what it is skipped with in the end. `unsure` tells that the last try had no answer, so
-    that the Job may be there all the same.
+    `reason` and `error` are what it is skipped with in the end. `unsure` tells that a try had no answer, so that
+    the Job may be there all the same.
     """
 
     start: "Start"

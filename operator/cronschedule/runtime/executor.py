@@ -37,6 +37,7 @@ from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
     Created,
     Postponed,
+    Refused,
     create_run,
     delete_jobs,
     find_run,
@@ -154,9 +155,14 @@ class Executor:
         text = schedule_text(facts.spec)
         replaced = [job for name in start.replaces if (job := flight.snapshot.jobs.get(name)) is not None]
         attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced)
+        unsure = facts.retry is not None and facts.retry.start.slot == start.slot and facts.retry.unsure
         if isinstance(attempt, Postponed):
-            self._postpone(flight, start, attempt)
+            self._postpone(flight, start, attempt, unsure=unsure or attempt.unsure)
             return
+        if isinstance(attempt, Refused) and unsure:
+            # A quota or a policy is asked before the name: the Job of the try that had no answer may be there.
+            job = await find_run(self._api, owner, start)
+            attempt = Created(job=job) if job is not None and is_run_of(job, owner, start) else attempt
         decisions: tuple[Decision, ...]
         if isinstance(attempt, Created):
             self._inventory.hold_job(attempt.job)
@@ -185,7 +191,7 @@ class Executor:
             if job is not None:
                 self._inventory.hold_job(replace(job, deleting=True, version=job.version + 1))
 
-    def _postpone(self, flight: _Flight, start: Start, attempt: Postponed) -> None:
+    def _postpone(self, flight: _Flight, start: Start, attempt: Postponed, *, unsure: bool) -> None:
         """Try again later: the slot stays undecided."""
         before = flight.facts.retry
         attempts = before.attempts + 1 if before is not None and before.start.slot == start.slot else 1
@@ -196,7 +202,7 @@ class Executor:
             attempts=attempts,
             reason=attempt.reason,
             error=attempt.message[:256],
-            unsure=attempt.unsure,
+            unsure=unsure,
         )
         owner = flight.snapshot.entry.owner
         self._inventory.retries[owner.uid] = retry

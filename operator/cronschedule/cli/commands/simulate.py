@@ -83,9 +83,8 @@ def _say_table(scenario: Scenario, outcome: Outcome) -> None:
 
     say(opening(scenario))
     say()
-    lines = list(tell(scenario, outcome))
-    rows = [(line.time, line.what, line.why) for line in lines]
-    say_table(("TIME", "WHAT", "WHY"), rows, [line.style for line in lines])
+    rows = (((line.time, line.what, line.why), line.style) for line in tell(scenario, outcome))
+    say_table(("TIME", "WHAT", "WHY"), rows)
     say()
     for sentence in closing(scenario, outcome):
         say(sentence)
