@@ -52,7 +52,8 @@ def note(expression: str, zone: str, slot: int) -> str:
         if change.forward and change.at == slot:
             skipped = _matching(expression, change.at + change.before, change.at + change.after)
             if skipped:
-                return f"for {_list(skipped)}, which {_does(skipped)} not exist on this day"
+                landed = _clock(change.at + change.after)
+                return f"{landed} stands for {_list(skipped)}, which {_does(skipped)} not exist on this day"
         local = slot + change.before
         if not change.forward and change.at + change.after <= local < change.at + change.before:
             return f"{_clock(local)} comes twice on this day; runs at the first only"

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from cronschedule.cli.documents import LARGEST, Unreadable, parse_documents, read_documents
+from cronschedule.cli.documents import LARGEST, parse_documents, read_documents
+from cronschedule.cli.yaml_reader import Unreadable
 
 
 def one(text):
