@@ -1,0 +1,168 @@
+"""Stories of one schedule, `x`, for the tests that break something in the middle and look whether it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakes.faults import Fault
+from fakes.objects import quota
+from integration.judge import Case, Decision, decisions_of, judge
+from integration.world import Cut, World, at
+
+Act = Callable[[World], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """`script` is what happens around the operator, which starts at `start`; all is decided some time before `end`.
+
+    `suspended`: the seconds [first, last] in which no Job may be created. `shows`: the decisions that the story is
+    told for; without them it would show nothing.
+    """
+
+    spec: dict[str, Any]
+    start: int = at(0, 20)
+    script: Sequence[tuple[int, Act]] = ()
+    end: int
+    job_seconds: float | None = 20
+    suspended: Sequence[tuple[int, int]] = ()
+    shows: frozenset[str] = frozenset({"Run"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """How a scenario went; `writes` is how many the first life of the operator made."""
+
+    world: World
+    case: Case
+    writes: int
+
+    @property
+    def problems(self) -> list[str]:
+        return judge(self.world.story, self.case)
+
+    @property
+    def decisions(self) -> dict[int, Decision]:
+        return decisions_of(self.world.story, self.case)
+
+
+async def play(
+    scenario: Scenario, *, cut: Cut | None = None, rest: int = 0, faults: Sequence[Fault] = ()
+) -> Told:
+    """Play it to its end, or twice `rest` seconds longer. Where the operator is cut off, another starts after `rest`."""
+    async with World(job_seconds=scenario.job_seconds) as world:
+        world.kube.faults.extend(faults)
+        uid = world.create(**scenario.spec)
+        begin = scenario.start, lambda world: world.begin(cut=cut, rest=rest)
+        for moment, act in sorted([begin, *scenario.script], key=lambda step: step[0]):
+            await world.until(moment)
+            act(world)
+        end = scenario.end + 2 * rest
+        await world.until(end)
+        case = Case(uid=uid, created=at(0), until=end - 15, suspended=scenario.suspended)
+        return Told(world=world, case=case, writes=world.lives[0].line.writes)
+
+
+BACKLOG = at(5, 20)
+"""The operator starts when five slots of a schedule of every minute are due."""
+
+SCENARIOS = {
+    "on-time-fire-once": Scenario(spec={}, end=at(3, 45)),
+    "on-time-skip": Scenario(spec={"misfirePolicy": "Skip"}, end=at(3, 45)),
+    "on-time-catch-up": Scenario(spec={"misfirePolicy": "CatchUp"}, end=at(3, 45)),
+    "backlog-fire-once": Scenario(
+        spec={}, start=BACKLOG, end=at(7, 45), shows=frozenset({"Run", "Coalesced"})
+    ),
+    "backlog-skip": Scenario(
+        spec={"misfirePolicy": "Skip"}, start=BACKLOG, end=at(7, 45), shows=frozenset({"Run", "Misfire"})
+    ),
+    "backlog-catch-up-forbid": Scenario(
+        spec={"misfirePolicy": "CatchUp"}, start=BACKLOG, end=at(8, 45), shows=frozenset({"CatchUp"})
+    ),
+    "backlog-catch-up-allow": Scenario(
+        spec={"misfirePolicy": "CatchUp", "concurrencyPolicy": "Allow", "catchUp": {"maxConcurrent": 3}},
+        start=BACKLOG,
+        end=at(8, 45),
+        shows=frozenset({"CatchUp"}),
+    ),
+    "backlog-catch-up-capped": Scenario(
+        spec={"misfirePolicy": "CatchUp", "catchUp": {"maxRuns": 2}},
+        start=BACKLOG,
+        end=at(8, 45),
+        shows=frozenset({"CatchUp", "CatchUpCapExceeded"}),
+    ),
+    "overlap-forbid": Scenario(spec={}, job_seconds=80, end=at(4, 45), shows=frozenset({"Run", "Overlap"})),
+    "replace": Scenario(spec={"concurrencyPolicy": "Replace"}, job_seconds=500, end=at(4, 45)),
+    "tenant-suspended-and-resumed": Scenario(
+        spec={},
+        script=[(at(2, 30), World.suspend_tenant), (at(5, 30), World.resume_tenant)],
+        end=at(7, 45),
+        suspended=[(at(2, 31), at(5, 29))],
+        shows=frozenset({"Run", "TenantSuspended"}),
+    ),
+    "backlog-suspended-and-resumed": Scenario(
+        spec={"misfirePolicy": "CatchUp"},
+        start=BACKLOG,
+        script=[
+            (at(5, 50), lambda world: world.edit(suspend=True)),
+            (at(8, 30), lambda world: world.edit(suspend=False)),
+        ],
+        end=at(10, 45),
+        suspended=[(at(5, 51), at(8, 29))],
+        shows=frozenset({"Run", "CatchUp", "ScheduleSuspended"}),
+    ),
+    "quota-exhausted": Scenario(
+        spec={"successfulJobsHistoryLimit": 0},
+        script=[
+            (at(1, 30), lambda world: world.kube.add(quota("none", jobs=0))),
+            (at(3, 30), lambda world: world.kube.remove("resourcequotas", "default", "none")),
+        ],
+        end=at(5, 45),
+        shows=frozenset({"Run", "QuotaExhausted"}),
+    ),
+    "quota-under-catch-up": Scenario(
+        spec={"misfirePolicy": "CatchUp", "successfulJobsHistoryLimit": 0},
+        script=[
+            (at(0), lambda world: world.kube.add(quota("none", jobs=0))),
+            (at(3, 30), lambda world: world.kube.remove("resourcequotas", "default", "none")),
+        ],
+        end=at(7, 45),
+        shows=frozenset({"CatchUp"}),
+    ),
+    "lost-ledger": Scenario(
+        spec={"successfulJobsHistoryLimit": 10},
+        script=[(at(2, 30), World.wipe_status)],
+        end=at(4, 45),
+    ),
+    "edited": Scenario(
+        spec={"misfirePolicy": "CatchUp"},
+        start=BACKLOG,
+        script=[(at(5, 50), lambda world: world.edit(schedule="*/2 * * * *"))],
+        end=at(10, 45),
+        shows=frozenset({"Run", "CatchUp", "ScheduleChanged"}),
+    ),
+    "no-finished-jobs-kept": Scenario(
+        spec={"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 0},
+        script=[(at(2, 10), lambda world: world.finish(at(2), succeeded=False))],
+        end=at(4, 45),
+    ),
+    "jobs-deleted-by-hand": Scenario(
+        spec={},
+        script=[
+            (at(1, 10), lambda world: world.delete_job(at(1))),
+            (at(2, 0), lambda world: world.delete_job(at(2))),
+            (at(2, 1), lambda world: world.delete_job(at(2))),
+        ],
+        end=at(3, 45),
+    ),
+}
+
+
+def shown(told: Told) -> set[str]:
+    """What kinds of decisions there were: reasons, `Run` for a run in its time, `CatchUp` for one caught up."""
+    return {
+        decision.reason or ("Run" if decision.trigger == "Schedule" else decision.trigger)
+        for decision in told.decisions.values()
+    }
