@@ -92,7 +92,7 @@ class World:
 
     def __post_init__(self) -> None:
         given = self.raw["schedule"]
-        self.first_spec = given["spec"] if "spec" in given else given
+        self.first_spec = given.get("spec", given)
         self.start, self.end = moment(self.raw["from"]), moment(self.raw["to"])
         self.down = self._windows("operatorDown")
         self.tenant = self._windows("tenantSuspended")

@@ -25,8 +25,8 @@ MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-MONTHS = ["", *"jan feb mar apr may jun jul aug sep oct nov dec".split()]
-WEEKDAYS = "sun mon tue wed thu fri sat".split()
+MONTHS = ["", *["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]]
+WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
 
 @dataclass(frozen=True)

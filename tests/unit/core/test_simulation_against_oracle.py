@@ -19,7 +19,7 @@ def expect_agreement(raw: dict[str, Any], *, told: str) -> None:
     assert isinstance(read, Scenario), (told, read)
     found, expected = json.loads(json.dumps(to_data(simulate(read)))), answer(raw)
     if found != expected:
-        different = [pair for pair in zip(found["decisions"], expected["decisions"], strict=False)]
+        different = list(zip(found["decisions"], expected["decisions"], strict=False))
         first = next((pair for pair in different if pair[0] != pair[1]), None)
         pytest.fail(f"{told}: {json.dumps(raw)}\nfirst difference, found and expected: {first}")
 

@@ -1,5 +1,6 @@
 """Zones as stretches of constant offset: semantics.md §2, the names that timeZone may have, and every change."""
 
+import itertools
 import struct
 from importlib import resources
 
@@ -107,5 +108,5 @@ def test_the_stretches_of_the_years_join_without_a_hole(name: str) -> None:
     joined = [stretch for year in range(1990, 2040) for stretch in stretches(name, year)]
     assert joined[0].start == year_start(1990)
     assert joined[-1].end == year_start(2040)
-    assert all(one.end == other.start for one, other in zip(joined, joined[1:], strict=False))
+    assert all(one.end == other.start for one, other in itertools.pairwise(joined))
     assert all(one.start < one.end for one in joined)
