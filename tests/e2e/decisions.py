@@ -24,10 +24,9 @@ class Decided:
 
 def recorded(schedule: dict[str, Any]) -> list[Decided]:
     """The decisions in status.runHistory, one per slot, in slot order."""
-    text = schedule["status"]["schedule"]
-    slots = slots_of(text["expression"], text["timeZone"])
+    status = schedule.get("status", {})
     decided = []
-    for row in schedule["status"].get("runHistory", []):
+    for row in status.get("runHistory", []):
         if row["outcome"] != "Skipped":
             stands_for = row.get("standsFor")
             many = (stands_for["count"], stands_for["first"]) if stands_for else None
@@ -35,6 +34,7 @@ def recorded(schedule: dict[str, Any]) -> list[Decided]:
                 Decided(slot=row["scheduledTime"], what="Run", trigger=row["trigger"], stands_for=many)
             )
             continue
+        slots = slots_of(status["schedule"]["expression"], status["schedule"]["timeZone"])
         first = parse_time(row.get("firstScheduledTime", row["scheduledTime"]))
         covered = list(slots.between(first - 1, parse_time(row["scheduledTime"])))
         assert len(covered) == row.get("count", 1), f"the row does not count its slots: {row}"

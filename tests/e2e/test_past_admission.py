@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from cronschedule.api.shapes import format_time, parse_time
-from e2e.world import JsonObject, World, condition, cron_schedule, minutely_until, this_minute
+from e2e.world import World, condition, cron_schedule, minutely_until, this_minute
 from localkube import Cluster, OperatorProcess
 
-CRDS = Path(__file__).resolve().parents[2] / "crds"
+CRD = Path(__file__).resolve().parents[2] / "crds" / "cronschedules.cronschedule.dev.yaml"
 LONG_NAME = "a-name-of-fifty-three-characters-which-is-one-too-far"
 INVALID = {
     "bad-cron": ("InvalidSchedule", "spec.schedule"),
@@ -32,10 +32,11 @@ INVALID = {
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The schedules were written, then the real CRD was installed, then the operator was started."""
-    (crd,) = yaml.safe_load_all((CRDS / "cronschedules.cronschedule.dev.yaml").read_text())
-    operator_log = tmp_path_factory.mktemp("past-admission") / "operator.log"
+    folder = tmp_path_factory.mktemp("past-admission")
+    lax = folder / "crd.json"
+    lax.write_text(json.dumps(_without_rules(yaml.safe_load(CRD.read_text()))))
     with Cluster.up() as cluster:
-        _install(cluster, _without_rules(crd))
+        cluster.kubectl.install(lax)
         cluster.kubectl("create", "namespace", "old")
         world = World(cluster.kubectl, "old")
         newest = this_minute() - 120
@@ -50,8 +51,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         )
         world.write_status("healed", lastDecidedTime=format_time(newest - 600))
         world.create_with_ledger(cron_schedule("good", minutely_until(newest, 1)), decided_until=newest - 1)
-        _install(cluster, crd)
-        with OperatorProcess(cluster.kubeconfig, operator_log).started():
+        cluster.kubectl.install(CRD)
+        with OperatorProcess(cluster.kubeconfig, folder / "operator.log").started():
             yield world
 
 
@@ -62,12 +63,6 @@ def _without_rules(part: Any) -> Any:
         rules = "x-kubernetes-validations"
         return {key: _without_rules(value) for key, value in part.items() if key != rules}
     return part
-
-
-def _install(cluster: Cluster, crd: JsonObject) -> None:
-    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
-    served = "--for=jsonpath={.status.acceptedNames.kind}"
-    cluster.kubectl("wait", served, "--timeout=30s", f"crd/{crd['metadata']['name']}")
 
 
 @pytest.mark.parametrize("name", INVALID)

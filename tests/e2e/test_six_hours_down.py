@@ -13,7 +13,7 @@ import pytest
 
 from cronschedule.api.shapes import format_time, parse_time
 from e2e.decisions import Decided, foretold, recorded, totals
-from e2e.world import JsonObject, World, cron_schedule, eventually, have_seconds_left, taken_up
+from e2e.world import JsonObject, World, cron_schedule, down, eventually, have_seconds_left, taken_up
 from localkube import Kubectl, OperatorProcess
 
 HOUR = 3600
@@ -79,18 +79,13 @@ def _schedules(noon: int) -> list[JsonObject]:
 @pytest.fixture(scope="module")
 def outage(kubectl: Kubectl, operator: OperatorProcess) -> Iterator[Outage]:
     """The operator has been down for six hours and is up again."""
-    operator.stop()
-    try:
-        with World.fresh(kubectl) as world:
+    with World.fresh(kubectl) as world:
+        with down(operator):
             outage = Outage(world, have_seconds_left(30))
             for name, manifest in outage.manifests.items():
                 begin = outage.begin(name)
                 world.create_with_ledger(taken_up(manifest, begin), decided_until=begin)
-            operator.start()
-            yield outage
-    finally:
-        if not operator.running():
-            operator.start()
+        yield outage
 
 
 def test_the_simulation_agrees_with_the_worked_examples(outage: Outage) -> None:

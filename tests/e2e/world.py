@@ -11,7 +11,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kubernetes import client, config
 
@@ -26,7 +26,7 @@ from cronschedule.api.names import (
     TRIGGER_LABEL,
 )
 from cronschedule.api.shapes import format_time
-from localkube import Kubectl
+from localkube import Kubectl, OperatorProcess
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
@@ -36,7 +36,7 @@ OUTCOME = "demo.cronschedule.dev/outcome"
 """Annotations of pods of the local control plane: how long they run, and how they end."""
 
 
-def eventually(look: Callable[[], T], holds: Callable[[T], object], *, within: float = 90) -> T:
+def eventually(look: Callable[[], T], holds: Callable[[T], object], *, within: float = 60) -> T:
     """Look again and again until what is seen holds; then that. AssertionError with the last sight of it."""
     deadline = time.monotonic() + within
     while True:
@@ -69,15 +69,18 @@ def minutely_until(last: int, count: int) -> str:
     return f"{','.join(map(str, minutes))} * * * *"
 
 
-def pod(*, outcome: str = "succeed", duration: str = "1s") -> JsonObject:
-    """A Job's spec whose pod runs so long and ends so."""
-    return {
-        "backoffLimit": 0,
-        "template": {
-            "metadata": {"annotations": {OUTCOME: outcome, DURATION: duration}},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "demo"}]},
-        },
+def pod(*, outcome: Literal["succeed", "fail", "hang"] = "succeed", duration: str = "1s") -> JsonObject:
+    """A Job's spec whose pod runs so long and ends so: kwok reads the annotations, a kubelet runs the command."""
+    command = {"succeed": f"sleep {duration}", "fail": f"sleep {duration}; exit 1", "hang": "sleep 1d"}[
+        outcome
+    ]
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", command]}],
     }
+    metadata = {"annotations": {OUTCOME: outcome, DURATION: duration}}
+    return {"backoffLimit": 0, "template": {"metadata": metadata, "spec": spec}}
 
 
 def cron_schedule(
@@ -96,6 +99,16 @@ def cron_schedule(
 def condition(status: JsonObject, kind: str) -> JsonObject:
     """The condition of that type; empty where there is none."""
     return next((each for each in status.get("conditions", ()) if each["type"] == kind), {})
+
+
+@contextlib.contextmanager
+def down(operator: OperatorProcess, *, by: Literal["stop", "kill"] = "stop") -> Iterator[None]:
+    """While it lasts, the operator does not run."""
+    operator.kill() if by == "kill" else operator.stop()
+    try:
+        yield
+    finally:
+        operator.start()
 
 
 def _admission_policy(
@@ -161,6 +174,11 @@ class World:
         """status.runHistory, oldest first."""
         return list(reversed(self.status(name).get("runHistory") or []))
 
+    def counts(self, name: str) -> JsonObject:
+        """The totals in status.counts that are not zero."""
+        counts: JsonObject = self.status(name)["counts"]
+        return {key: total for key, total in counts.items() if total}
+
     def jobs(self, name: str) -> dict[str, JsonObject]:
         """The Jobs of a schedule by name, oldest slot first."""
         listed = self._api.list_namespaced_custom_object(
@@ -203,6 +221,10 @@ class World:
         patch = json.dumps({"status": status})
         self.kubectl("patch", "csch", name, "--subresource=status", "--type=merge", "-p", patch)
 
+    def wipe_status(self, name: str) -> None:
+        """Take the whole status away, as a restore without status does."""
+        self.kubectl("patch", "csch", name, "--subresource=status", "--type=merge", "-p", '{"status": null}')
+
     def restore_ledger(self, name: str, *, decided_until: int, **status: Any) -> None:
         """Set the ledger back: slots after `decided_until` have no decision."""
         spec = self.schedule(name)["spec"]
@@ -243,8 +265,13 @@ class World:
             eventually(self._probe_passes, lambda passes: not passes)
             yield
         finally:
-            self.kubectl("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", name)
-            eventually(self._probe_passes, bool)
+            self.lift_policy()
+
+    def lift_policy(self) -> None:
+        """End the policy before its time."""
+        kinds = "validatingadmissionpolicy,validatingadmissionpolicybinding"
+        self.kubectl("delete", kinds, f"{self.namespace}-policy", "--ignore-not-found")
+        eventually(self._probe_passes, bool)
 
     def _probe_passes(self) -> bool:
         """Policies take a moment to come into force; one that is denies this, too."""
