@@ -77,7 +77,7 @@ class Account:
         if end < start:
             self.problems.append(f"the ledger moved back from {format_time(start)} to {format_time(end)}")
             return
-        slots = _slots(before) or _slots(status)
+        slots = _slots(before or status)  # none while the spec is invalid
         passed = list(slots.between(start, end)) if slots is not None else []
         rows = _real_rows(status)
         for slot in passed:
