@@ -57,7 +57,7 @@ def parse_time(text: object) -> int:
 
 def format_time(seconds: int) -> str:
     """`2026-03-29T01:00:00Z` for Unix seconds in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19] + "Z"
 
 
 def _time_or_seconds(value: object) -> int:

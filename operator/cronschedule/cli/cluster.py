@@ -145,6 +145,8 @@ def explain(said: str) -> CommandError:
     )
     if "the server doesn't have a resource type" in line and PLURAL in line:
         return CommandError("this cluster knows no CronSchedules: the operator's CRD is not installed")
+    if "localhost:8080" in line:
+        return CommandError("no cluster is configured: kubectl has no kubeconfig with a current context")
     if line.startswith(("The connection to the server", "Unable to connect")):
         return CommandError(f"the cluster cannot be reached: {line.partition(' - did you')[0]}")
     message = _ERROR.sub("", line)

@@ -20,7 +20,12 @@ PROGRAM = "kubectl cronschedule"
 COMMANDS = {
     "simulate": "What would a schedule have done, or do? With outages, suspensions, edits.",
     "next": "The coming slots, clock changes marked.",
+    "history": "Runs and skips, newest first, with reasons.",
+    "explain": "Why did, or didn't, a slot run?",
     "check": "Mistakes and traps in manifests, for an editor, a commit hook or CI.",
+    "suspend": "Stop a schedule; its slots are skipped until it is resumed.",
+    "resume": "Let a suspended schedule run from its next slot on.",
+    "tenants": "Namespaces that are suspended: since when, how many schedules.",
     "convert": "Make CronSchedules of CronJobs, and say every difference.",
     "completion": "Completion for a shell.",
 }

@@ -94,13 +94,17 @@ def _schedule_names(cluster: Cluster) -> list[str]:
 
 
 name_argument = click.argument("name", shell_complete=_complete(_schedule_names))
-"""NAME: a CronSchedule of the cluster."""
+names_argument = click.argument("names", nargs=-1, required=True, shell_complete=_complete(_schedule_names))
 optional_name_argument = click.argument("name", required=False, shell_complete=_complete(_schedule_names))
 
 
 _NAMES = ("--output=jsonpath={.items[*].metadata.name}",)
 _NAMESPACE = click.option(
-    "-n", "--namespace", metavar="NAME", help="Namespace; default: kubectl's current one."
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="Namespace; default: kubectl's current one.",
+    shell_complete=_complete(lambda cluster: cluster.run("get", "namespaces", *_NAMES, scope=False).split()),
 )
 _ALL = click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces.")
 _CONTEXT = click.option(

@@ -134,7 +134,7 @@ def stale_backlog(case: Case) -> Verdict | None:
     if not case.backlog or case.retry is not None:
         return None
     stale = case.slots.newest(case.after, case.now - case.spec.max_staleness - 1)
-    return _settle_prefix(case, stale, SkipReason.STALE, _stale_message(case.spec))
+    return _settle_prefix(case, stale, SkipReason.STALE, _stale_message)
 
 
 def capped_backlog(case: Case) -> Verdict | None:
@@ -146,11 +146,7 @@ def capped_backlog(case: Case) -> Verdict | None:
     last = max((slot for slot in (aged, crowded) if slot is not None), default=None)
     if last == case.newest and case.now - case.newest <= case.facts.misfire_threshold:
         last = case.slots.newest(case.after, case.newest - 1)  # an on-time slot is never dropped by the caps
-    cap = case.spec.catch_up
-    message = (
-        f"The backlog may hold {cap.max_runs} slots (maxRuns), none older than {format_duration(cap.max_age)}"
-    )
-    return _settle_prefix(case, last, SkipReason.CATCH_UP_CAP_EXCEEDED, f"{message} (maxAge).")
+    return _settle_prefix(case, last, SkipReason.CATCH_UP_CAP_EXCEEDED, _cap_message)
 
 
 def stale(case: Case) -> Verdict | None:
@@ -206,22 +202,32 @@ def next_started(jobs: tuple[JobFact, ...], after: int, until: int) -> JobFact |
     return min(started, key=lambda job: job.slot or 0, default=None)
 
 
-def _settle_prefix(case: Case, last: int | None, reason: SkipReason, message: str) -> Settle | None:
+def _settle_prefix(
+    case: Case, last: int | None, reason: SkipReason, message: Callable[[CronScheduleSpec], str]
+) -> Settle | None:
     """Skip the due slots up to `last`, but none that has a Job already or comes after one."""
     if last is None:
         return None
     job = next_started(case.facts.jobs, case.after, last)
     if job is not None and job.slot is not None:
         last = case.slots.newest(case.after, job.slot - 1)
-    return Settle(until=last, reason=reason, message=message) if last is not None else None
+    return Settle(until=last, reason=reason, message=message(case.spec)) if last is not None else None
 
 
 def _beyond_newest(case: Case, kept: int) -> int | None:
     """The newest due slot that is not among the newest `kept` ones."""
+    if case.slots.count(case.after, case.now) <= kept:
+        return None
     for position, slot in enumerate(case.slots.newest_first(case.after, case.now)):
         if position == kept:
             return slot
     return None
+
+
+def _cap_message(spec: CronScheduleSpec) -> str:
+    cap = spec.catch_up
+    age = format_duration(cap.max_age)
+    return f"The backlog may hold {cap.max_runs} slots (maxRuns), none older than {age} (maxAge)."
 
 
 def _stale_message(spec: CronScheduleSpec) -> str:

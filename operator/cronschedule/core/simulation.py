@@ -101,6 +101,7 @@ class _World:
     ledger: Ledger | None
     wake: int | None = None
     runs: dict[int, Run] = field(default_factory=dict)
+    jobs: dict[int, JobFact] = field(default_factory=dict)
     endings: list[tuple[int, int]] = field(default_factory=list)
     decisions: list[Decided] = field(default_factory=list)
     moments: list[int] = field(default_factory=list)
@@ -116,7 +117,7 @@ class _World:
         while self.endings and self.endings[0][0] <= now:
             ended, slot = heappop(self.endings)
             if slot in self.runs:
-                run = self.runs.pop(slot)
+                run = self._forget(slot)
                 run.ended, run.outcome = ended, "Succeeded"
         while self.moments and self.moments[-1] <= now:
             self.moments.pop()
@@ -149,17 +150,22 @@ class _World:
                 return
 
     def _run(self, start: Start, now: int) -> None:
-        for slot in [slot for slot in self.runs if job_name(self.scenario.name, slot) in start.replaces]:
-            run = self.runs.pop(slot)
+        for slot in [slot for slot, job in self.jobs.items() if job.name in start.replaces]:
+            run = self._forget(slot)
             run.ended, run.outcome = now, "Replaced"
+        name = job_name(self.scenario.name, start.slot)
         self.runs[start.slot] = Run(start=start, started=now)
+        self.jobs[start.slot] = JobFact(name=name, slot=start.slot, trigger=start.trigger, active=True)
         heappush(self.endings, (now + self.scenario.run_duration, start.slot))
         assert self.ledger is not None
         text = schedule_text(self._spec(now))
-        self.ledger, decisions = settle_run(
-            self.ledger, start, job_name(self.scenario.name, start.slot), text
-        )
+        self.ledger, decisions = settle_run(self.ledger, start, name, text)
         self._record(decisions, now)
+
+    def _forget(self, slot: int) -> Run:
+        """The run of a slot, which is not active any more."""
+        del self.jobs[slot]
+        return self.runs.pop(slot)
 
     def _record(self, decisions: Sequence[Decision], now: int) -> None:
         for decision in decisions:
@@ -180,12 +186,7 @@ class _World:
             adopted=self.ledger is not None,
             ledger=self.ledger,
             tenant_suspended=tenant,
-            jobs=tuple(
-                JobFact(
-                    name=job_name(self.scenario.name, slot), slot=slot, trigger=run.start.trigger, active=True
-                )
-                for slot, run in self.runs.items()
-            ),
+            jobs=tuple(self.jobs.values()),
             misfire_threshold=self.scenario.misfire_threshold,
         )
 

@@ -61,9 +61,18 @@ class _Flight:
     facts: Facts
     status: CronScheduleStatus
     rejected: str | None
+    wake: int | None = None
     decisions: list[Decision] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
+
+
+class Unfinished(Exception):
+    """A flight that could not record what it did. `wake` is when the next slot is due all the same."""
+
+    def __init__(self, failure: KubeError, *, wake: int | None) -> None:
+        super().__init__(str(failure)[:256])
+        self.wake = wake
 
 
 class Executor:
@@ -87,41 +96,44 @@ class Executor:
         self._throttle = throttle
 
     async def fly(self, key: Key) -> int | None:
-        """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `KubeError`."""
-        for _ in range(CONFLICTS_IN_A_ROW):
+        """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
+        for attempt in range(1, CONFLICTS_IN_A_ROW + 1):
             snapshot = self._inventory.snapshot(key)
             if snapshot is None:
-                self._throttle.withdraw(key)
-                return None
+                break
+            flight = _Flight(
+                snapshot=snapshot,
+                facts=snapshot.facts,
+                status=snapshot.status,
+                rejected=template_rejection(snapshot.status, snapshot.entry.generation),
+            )
             try:
-                return await self._carry_out(snapshot)
-            except Conflict:
-                await self._read_again(snapshot)
+                return await self._carry_out(flight)
             except NotFound:
                 self._inventory.drop_schedule(key, snapshot.entry.owner.uid)
-                return None
-            except Invalid as error:
-                self._recorder.tell_refused(snapshot.entry.owner, snapshot.entry.generation, error.message)
-                raise
-        return self._clock.now() + 1
+            except Conflict as error:
+                if attempt == CONFLICTS_IN_A_ROW:
+                    raise Unfinished(error, wake=flight.wake) from error
+                await self._read_again(snapshot)
+            except KubeError as error:
+                self._tell_refusal(flight, error)
+                raise Unfinished(error, wake=flight.wake) from error
+        self._throttle.withdraw(key)
+        return None
 
-    async def _carry_out(self, snapshot: Snapshot) -> int | None:
-        flight = _Flight(
-            snapshot=snapshot,
-            facts=snapshot.facts,
-            status=snapshot.status,
-            rejected=template_rejection(snapshot.status, snapshot.entry.generation),
-        )
+    async def _carry_out(self, flight: _Flight) -> int | None:
+        key = flight.snapshot.entry.key
         while True:
             now = self._clock.now()
             planned = plan(flight.facts, now)
+            flight.wake = planned.wake
             if await self._was_run_after_all(flight, planned):
                 continue
             self._record(flight, planned, now)
             if planned.start is None:
-                self._throttle.withdraw(snapshot.entry.key)
+                self._throttle.withdraw(key)
                 break
-            if planned.start.trigger == "CatchUp" and not self._may_catch_up(flight, planned.start):
+            if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
                 break
             await self._try(flight, planned.start)
         await self._write(flight, planned, now)
@@ -131,10 +143,6 @@ class Executor:
         if planned.start is not None and flight.facts.spec is not None:
             moments.append(planned.start.slot + flight.facts.spec.max_staleness + 1)
         return min((moment for moment in moments if moment is not None), default=None)
-
-    def _may_catch_up(self, flight: _Flight, start: Start) -> bool:
-        """Whether the budget lets a backlog's run start now (`semantics.md §3 rule 5`)."""
-        return self._throttle.start(flight.snapshot.entry.key, start.slot)
 
     def _record(self, flight: _Flight, planned: Plan, now: int) -> None:
         """Take the plan's decisions into rows, totals and the facts of the next plan."""
@@ -270,12 +278,22 @@ class Executor:
             self._recorder.tell_decision(owner, decision)
         for job in flight.replaced:
             self._recorder.tell_replaced(owner, job)
+        known = {row.job for row in flight.snapshot.status.run_history}
+        for row in flight.status.run_history:
+            if row.trigger == "Manual" and row.job is not None and row.job not in known:
+                self._recorder.tell_manual(owner, row.job, row.message or "no reason given")
         ready = find(flight.status.conditions, "Ready")
         before = find(flight.snapshot.status.conditions, "Ready")
         if ready is None or ready.status != "False" or ready.reason not in list(EventReason):
             return
         if before is None or (before.reason, before.message) != (ready.reason, ready.message):
             self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
+
+    def _tell_refusal(self, flight: _Flight, error: KubeError) -> None:
+        """A status that the API server does not take leaves no other trace for the schedule's owner."""
+        if isinstance(error, Invalid):
+            entry = flight.snapshot.entry
+            self._recorder.tell_refused(entry.owner, entry.generation, error.message)
 
     async def _tidy(self, flight: _Flight, planned: Plan) -> int | None:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""
@@ -295,13 +313,13 @@ class Executor:
             now=now,
         )
         try:
-            await delete_jobs(self._api, retention.delete)
+            gone = await delete_jobs(self._api, retention.delete)
         except KubeError as error:
             log.warning("jobs.not_deleted", namespace=entry.owner.namespace, failure=str(error)[:256])
             return now + 60
-        for job in retention.delete:
+        for job in gone:
             self._inventory.drop_job(job)
-        return retention.wake
+        return retention.wake if len(gone) == len(retention.delete) else now + 60
 
     async def _read_again(self, snapshot: Snapshot) -> None:
         """Somebody else wrote the schedule: what is held is not what is there."""

@@ -88,13 +88,18 @@ def is_run_of(job: SeenJob, owner: Owner, start: Start) -> bool:
     return job.owner_uid == owner.uid and job.slot == start.slot
 
 
-async def delete_jobs(api: Api, jobs: Collection[SeenJob]) -> None:
-    """Delete these Jobs and, in the background, their pods. Raises `KubeError`."""
+async def delete_jobs(api: Api, jobs: Collection[SeenJob]) -> list[SeenJob]:
+    """Delete these Jobs and, in the background, their pods; those that are gone. Raises `KubeError`."""
+    gone = []
     for job in jobs:
         try:
             await delete(api, JOBS.path(namespace=job.namespace, name=job.name), uid=job.uid)
-        except (NotFound, Conflict):  # gone, or another Job has the name by now
+        except NotFound:
+            pass
+        except Conflict:  # another Job has the name by now, or it was no good moment
             continue
+        gone.append(job)
+    return gone
 
 
 async def _adopt(api: Api, owner: Owner, start: Start) -> Attempt:

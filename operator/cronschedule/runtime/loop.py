@@ -10,6 +10,7 @@ from random import Random
 import structlog
 
 from cronschedule.runtime.clock import Clock
+from cronschedule.runtime.executor import Unfinished
 from cronschedule.runtime.inventory import Key
 from cronschedule.runtime.kube import KubeError, backoff
 
@@ -28,7 +29,7 @@ class Turns:
         self._queues: dict[str, deque[Key]] = {}
         self._order: deque[str] = deque()
         self._waiting: set[Key] = set()
-        self._filled = asyncio.Event()
+        self._count = asyncio.Semaphore(0)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -42,13 +43,11 @@ class Turns:
             queue = self._queues[key[0]] = deque()
             self._order.append(key[0])
         queue.append(key)
-        self._filled.set()
+        self._count.release()
 
     async def take(self) -> Key:
         """The next key; waits for one."""
-        while not self._order:
-            self._filled.clear()
-            await self._filled.wait()
+        await self._count.acquire()
         namespace = self._order.popleft()
         queue = self._queues[namespace]
         key = queue.popleft()
@@ -144,6 +143,9 @@ class Loop:
         """One flight. Whatever goes wrong with one schedule is tried again later and touches no other."""
         try:
             wake = await self._fly(key)
+        except Unfinished as unfinished:
+            later = self._later(key, str(unfinished))
+            return later if unfinished.wake is None else min(later, unfinished.wake)
         except KubeError as error:
             return self._later(key, str(error)[:256])
         except Exception:

@@ -106,6 +106,12 @@ class Recorder:
         note = f"Deleted Job {job} for a newer slot."
         self._post(owner, EventReason.RUN_REPLACED, "Replace", note, mark=job, job=job)
 
+    def tell_manual(self, owner: Owner, job: str, why: str) -> None:
+        """Log and Event of a run that a person started."""
+        log.info("run.manual", **_who(owner), job=job)
+        note = f"Job {job} was started by hand: {why}"
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=job, job=job)
+
     def tell_note(self, owner: Owner, note: Note) -> None:
         """Log and Event of a suspension, a resumption or a lost ledger."""
         reason: SkipReason | EventReason
