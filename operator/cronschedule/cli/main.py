@@ -23,6 +23,7 @@ COMMANDS = {
     "history": "Runs and skips, newest first, with reasons.",
     "explain": "Why did, or didn't, a slot run?",
     "check": "Mistakes and traps in manifests, for an editor, a commit hook or CI.",
+    "trigger": "Run it now.",
     "suspend": "Stop a schedule; its slots are skipped until it is resumed.",
     "resume": "Let a suspended schedule run from its next slot on.",
     "tenants": "Namespaces that are suspended: since when, how many schedules.",
@@ -62,7 +63,7 @@ def group() -> None:
     \b
     Examples:
       kubectl cronschedule simulate -f scenario.yaml
-      kubectl cronschedule simulate billing -n team-a --down now+1h/6h
+      kubectl cronschedule explain billing -n team-a --at 2026-03-29T02:30
     """
 
 

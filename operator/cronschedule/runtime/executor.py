@@ -112,9 +112,8 @@ class Executor:
             except NotFound:
                 self._inventory.drop_schedule(key, snapshot.entry.owner.uid)
             except Conflict as error:
-                if attempt == CONFLICTS_IN_A_ROW:
+                if attempt == CONFLICTS_IN_A_ROW or not await self._read_again(snapshot):
                     raise Unfinished(error, wake=flight.wake) from error
-                await self._read_again(snapshot)
             except KubeError as error:
                 self._tell_refusal(flight, error)
                 raise Unfinished(error, wake=flight.wake) from error
@@ -321,15 +320,17 @@ class Executor:
             self._inventory.drop_job(job)
         return retention.wake if len(gone) == len(retention.delete) else now + 60
 
-    async def _read_again(self, snapshot: Snapshot) -> None:
-        """Somebody else wrote the schedule: what is held is not what is there."""
+    async def _read_again(self, snapshot: Snapshot) -> bool:
+        """Somebody else wrote the schedule, so what was held is not what is there. Whether that is known now."""
         entry = snapshot.entry
         path = CRONSCHEDULES.path(namespace=entry.owner.namespace, name=entry.owner.name)
         try:
             body = await self._api.request("GET", path)
         except NotFound:
             self._inventory.drop_schedule(entry.key, entry.owner.uid)
-            return
+            return True
         held = self._inventory.schedules.get(entry.key)
         if held is not None and held.version == entry.version:
             self._inventory.believe_schedule(body)
+        held = self._inventory.schedules.get(entry.key)
+        return held is None or held.version != entry.version
