@@ -1,13 +1,14 @@
 """Finds what watching missed: lists CronSchedules and Namespaces every minute and compares.
 
-The first pass fills the inventory. Later ones list metadata only; whatever differs from what is held is given a
-moment for its event to come, and then read for itself. So deletions that no watch told of are found, and an etcd
-that was restored to the past.
+The first pass fills the inventory. Later ones list metadata only; whatever is behind the list is given a moment for
+its event to come, and is then read for itself. So deletions that no watch told of are found. A list that is older
+than the one before tells that etcd was restored to the past: then what it shows is the truth.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -26,6 +27,11 @@ PAGE = 500
 
 log = structlog.get_logger(__name__)
 
+Place = str | Key
+"""A Namespace by its name, or a CronSchedule by its key."""
+Seen = tuple[str, int]
+"""UID and resourceVersion."""
+
 
 @dataclass(kw_only=True)
 class Audit:
@@ -36,8 +42,8 @@ class Audit:
     inventory: Inventory
     on_change: Callable[[Key], None]
     last_pass: float = float("-inf")
-    _older: dict[str, int] = field(default_factory=dict)
-    """UID → the version held, where the API server showed an older one at the last pass."""
+    _newest: int = 0
+    """The resourceVersion of the newest list so far."""
 
     async def fill(self) -> None:
         """Take everything that is there. Does not return before that has succeeded."""
@@ -64,92 +70,85 @@ class Audit:
     async def compare(self) -> None:
         """One pass. Raises `KubeError`."""
         self.inventory.gone.clear()
-        schedules: dict[Key, Mapping[str, Any]] = {}
-        namespaces: dict[str, Mapping[str, Any]] = {}
+        listed: dict[Place, Seen] = {}
 
-        def see_schedule(body: Mapping[str, Any]) -> None:
-            schedules[body["metadata"]["namespace"], body["metadata"]["name"]] = body["metadata"]
+        def see(body: Mapping[str, Any]) -> None:
+            meta = body["metadata"]
+            place = (meta["namespace"], meta["name"]) if "namespace" in meta else meta["name"]
+            listed[place] = meta["uid"], int(meta["resourceVersion"])
 
-        def see_namespace(body: Mapping[str, Any]) -> None:
-            namespaces[body["metadata"]["name"]] = body["metadata"]
-
-        await self._list(NAMESPACES.path(), METADATA_ONLY, see_namespace)
-        await self._list(CRONSCHEDULES.path(), METADATA_ONLY, see_schedule)
-        if not self._doubtful(namespaces, schedules):
+        as_of = await self._list(NAMESPACES.path(), METADATA_ONLY, see)
+        as_of = min(as_of, await self._list(CRONSCHEDULES.path(), METADATA_ONLY, see))
+        restored, self._newest = as_of < self._newest, as_of
+        behind = self._behind(listed, math.inf if restored else as_of)
+        if not behind:
             return
         await asyncio.sleep(GRACE)
-        doubtful = self._doubtful(namespaces, schedules)
+        held = self._held()
+        doubtful = [place for place, seen in behind.items() if held.get(place) == seen]
         for place in doubtful:
-            if isinstance(place, str):
-                await self._read_namespace(place)
-            else:
-                await self._read_schedule(place)
-        if doubtful:
-            log.info("audit.read_again", count=len(doubtful))
+            await self._read(place, restored=restored)
+        log.info("audit.read_again", count=len(doubtful), restored=restored)
 
-    def _doubtful(
-        self, namespaces: Mapping[str, Mapping[str, Any]], schedules: Mapping[Key, Mapping[str, Any]]
-    ) -> list[str | Key]:
-        """What is held and what was listed do not agree on."""
-        tenants = {name: (tenant.version,) for name, tenant in self.inventory.tenants.items()}
-        listed_tenants = {name: (int(meta["resourceVersion"]),) for name, meta in namespaces.items()}
-        held = {key: (entry.owner.uid, entry.version) for key, entry in self.inventory.schedules.items()}
-        listed = {key: (meta["uid"], int(meta["resourceVersion"])) for key, meta in schedules.items()}
-        names = sorted(
-            n for n in tenants.keys() | listed_tenants.keys() if tenants.get(n) != listed_tenants.get(n)
-        )
-        keys = sorted(key for key in held.keys() | listed.keys() if held.get(key) != listed.get(key))
-        return [*names, *keys]
+    def _held(self) -> dict[Place, Seen]:
+        held: dict[Place, Seen] = {
+            name: (tenant.uid, tenant.version) for name, tenant in self.inventory.tenants.items()
+        }
+        for key, entry in self.inventory.schedules.items():
+            held[key] = entry.owner.uid, entry.version
+        return held
 
-    async def _read_schedule(self, key: Key) -> None:
-        held = self.inventory.schedules.get(key)
+    def _behind(self, listed: Mapping[Place, Seen], as_of: float) -> dict[Place, Seen | None]:
+        """Where what is held is not what a list as of that resourceVersion shows, unless it is newer than the list."""
+        held = self._held()
+        return {
+            place: held.get(place)
+            for place in held.keys() | listed.keys()
+            if held.get(place) != listed.get(place) and (place not in held or held[place][1] <= as_of)
+        }
+
+    async def _read(self, place: Place, *, restored: bool) -> None:
+        """Take one object for what it is now."""
+        is_namespace = isinstance(place, str)
+        path = NAMESPACES.path(name=place) if isinstance(place, str) else _path_of(place)
+        held = self._held().get(place)
         try:
-            body = await self.api.request("GET", CRONSCHEDULES.path(namespace=key[0], name=key[1]))
+            body = await self.api.request("GET", path)
         except NotFound:
-            if held is not None:
-                self.inventory.drop_schedule(key, held.owner.uid)
+            self._drop(place, held)
             return
-        if held is not None and self._is_past(held.owner.uid, held.version, body):
+        if self._held().get(place) != held:
+            return  # a watch was faster
+        if is_namespace:
+            (self.inventory.believe_namespace if restored else self.inventory.take_namespace)(body)
+        elif restored:
             self.inventory.believe_schedule(body)
-            self.on_change(key)
+            self.on_change((body["metadata"]["namespace"], body["metadata"]["name"]))
         else:
             self.inventory.take_schedule(body)
 
-    async def _read_namespace(self, name: str) -> None:
-        held = self.inventory.tenants.get(name)
+    def _drop(self, place: Place, held: Seen | None) -> None:
+        if isinstance(place, str):
+            self.inventory.drop_namespace(place)
+        elif held is not None:
+            self.inventory.drop_schedule(place, held[0])
+
+    async def _list(self, path: str, accept: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+        """Everything of one kind; as of which resourceVersion. Begun anew where that fell out of memory half-way."""
         try:
-            body = await self.api.request("GET", NAMESPACES.path(name=name))
-        except NotFound:
-            self.inventory.drop_namespace(name)
-            return
-        if held is not None and self._is_past(name, held.version, body):
-            self.inventory.believe_namespace(body)
-        else:
-            self.inventory.take_namespace(body)
+            return await self._list_once(path, accept, take)
+        except Gone:
+            return await self._list_once(path, accept, take)
 
-    def _is_past(self, what: str, held: int, body: Mapping[str, Any]) -> bool:
-        """Whether the API server has shown an older object at two passes: then it is the truth, etcd was restored.
+    async def _list_once(self, path: str, accept: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+        as_of = 0
+        async for page in list_pages(self.api, path, limit=PAGE, accept=accept):
+            as_of = int(page.resource_version)
+            for body in page.items:
+                take(body)
+            await asyncio.sleep(0)
+        return as_of
 
-        Once is not enough: an event may have overtaken the answer.
-        """
-        if int(body["metadata"]["resourceVersion"]) >= held:
-            self._older.pop(what, None)
-            return False
-        if self._older.get(what) == held:
-            del self._older[what]
-            return True
-        self._older[what] = held
-        return False
 
-    async def _list(self, path: str, accept: str, take: Callable[[Mapping[str, Any]], None]) -> None:
-        """Everything of one kind, begun anew where the API server forgot the moment half-way."""
-        for attempt in range(3):
-            try:
-                async for page in list_pages(self.api, path, limit=PAGE, accept=accept):
-                    for body in page.items:
-                        take(body)
-                    await asyncio.sleep(0)
-                return
-            except Gone:
-                if attempt == 2:
-                    raise
+def _path_of(key: Key) -> str:
+    return CRONSCHEDULES.path(namespace=key[0], name=key[1])

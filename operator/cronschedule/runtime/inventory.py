@@ -45,6 +45,7 @@ class Entry:
 class Tenant:
     """One Namespace: the sentence that says why it is suspended, if it is."""
 
+    uid: str
     version: int
     suspended: str | None
     terminating: bool
@@ -135,6 +136,7 @@ class Inventory:
         name, selector = metadata["name"], self.settings.suspension_selector
         suspended = selector.matches(metadata.get("labels") or {})
         tenant = Tenant(
+            uid=metadata["uid"],
             version=int(metadata["resourceVersion"]),
             suspended=f"Namespace {name} has the label {selector.text}." if suspended else None,
             terminating=bool(metadata.get("deletionTimestamp")),
