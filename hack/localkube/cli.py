@@ -133,7 +133,8 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _kubectl(given: argparse.Namespace) -> int:
-    command = [executable(), f"--kubeconfig={Cluster.get(given.name).kubeconfig}", *given.words]
+    words = given.words[1:] if given.words[:1] == ["--"] else given.words
+    command = [executable(), f"--kubeconfig={Cluster.get(given.name).kubeconfig}", *words]
     sys.stdout.flush()
     os.execv(command[0], command)
 

@@ -33,7 +33,7 @@ class Cluster:
 
     def __init__(self, record: Record, folder_of_programs: Path | None = None) -> None:
         self._record, self._programs = record, folder_of_programs
-        self.kubectl = Kubectl(record.kubeconfig)
+        self.kubectl = _kubectl(record)
 
     @classmethod
     def up(
@@ -60,7 +60,7 @@ class Cluster:
         record = _claim("kwokctl", name, kubeconfig, audit_log, ports=len(kwokctl.PORTS))
         with _removed_on_failure(record):
             kwokctl.create(record, folder, extra_args=extra_args, without=without)
-            _furnish(Kubectl(record.kubeconfig), without)
+            _furnish(_kubectl(record), without)
             if _last_words(record):
                 raise LocalkubeError("Not everything runs.")
             return cls(_settle(record, owner), folder)
@@ -246,6 +246,12 @@ def _settle(record: Record, owner: int | None) -> Record:
     settled = dataclasses.replace(record, launcher=None, owner=wanted_by)
     settled.save()
     return settled
+
+
+def _kubectl(record: Record) -> Kubectl:
+    """What kubectl remembers goes with the cluster: another one may get the same port."""
+    ours = record.backend != "foreign"
+    return Kubectl(record.kubeconfig, cache=record.folder / "kubectl" if ours else None)
 
 
 def _furnish(kubectl: Kubectl, without: list[str]) -> None:
