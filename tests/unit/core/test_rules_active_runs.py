@@ -148,6 +148,13 @@ def test_rules_3_and_4_a_slot_that_waits_is_looked_at_when_it_becomes_too_stale(
     assert carry_out(waits.facts, "10:15:01").words == {"10:00": "Stale"}
 
 
+def test_rules_3_and_5_a_throttled_slot_is_looked_at_when_it_becomes_too_stale() -> None:
+    spec = a_spec(**CATCH_UP | ALLOW | {"maxStaleness": "95m"})
+    waits = carry_out(facts_of(spec, jobs=(a_job("09:00", trigger="CatchUp"),)), "11:10")
+    assert (waits.words, clock(waits.last.wake or 0)) == ({}, "11:35:01")
+    assert carry_out(waits.facts, "11:35:01").words == {"10:00": "Stale"}
+
+
 def test_rule_5_new_slots_join_the_end_of_the_backlog() -> None:
     facts = facts_of(a_spec(**CATCH_UP))
     first = carry_out(facts, "11:10")

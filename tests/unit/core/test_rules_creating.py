@@ -217,6 +217,9 @@ CRASHES = {
     "too stale by now": Crashed(
         spec={"maxStaleness": "10m"}, job=a_job("10:00"), now="10:30", expected={"10:00": "Run"}
     ),
+    "of a moment that is no slot any more": Crashed(
+        spec={}, job=a_job("09:45", active=False), now="10:00:10", expected={"09:45": "Run", "10:00": "Run"}
+    ),
     "Replace does not replace what it adopts": Crashed(
         spec={"concurrencyPolicy": "Replace"}, job=a_job("10:00"), now="10:30", expected={"10:00": "Run"}
     ),

@@ -126,6 +126,24 @@ MISFIRE_POLICIES = {
         threshold=600,
         expected={"10:00": "CatchUpCapExceeded", "11:00": "CatchUpCapExceeded", "12:00": "Run"},
     ),
+    "CatchUp, the caps never drop an on-time slot: at the threshold": Due(
+        spec=CATCH_UP | {"catchUp": {"maxAge": "1m"}},
+        now="11:10:00",
+        threshold=600,
+        expected={"10:00": "CatchUpCapExceeded", "11:00": "Run"},
+    ),
+    "CatchUp, a missed slot alone is dropped by its age": Due(
+        spec=CATCH_UP | {"catchUp": {"maxAge": "5m"}},
+        now="10:05:01",
+        expected={"10:00": "CatchUpCapExceeded"},
+    ),
+    "CatchUp, overtaken is missed, be it ever so fresh": Due(
+        spec=CATCH_UP | ALLOW | {"schedule": "* * * * *"},
+        since="10:00",
+        now="10:02:10",
+        threshold=600,
+        expected={"10:01": "CatchUp run", "10:02": "Run"},
+    ),
     "CatchUp, the default caps hold 100 slots": Due(
         spec=CATCH_UP | {"schedule": "* * * * *"},
         since="10:00",
