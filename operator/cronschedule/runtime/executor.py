@@ -125,7 +125,6 @@ class Executor:
         while True:
             now = self._clock.now()
             planned = plan(flight.facts, now)
-            flight.wake = planned.wake
             if await self._was_run_after_all(flight, planned):
                 continue
             self._record(flight, planned, now)
@@ -135,6 +134,7 @@ class Executor:
             if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
                 break
             await self._try(flight, planned.start)
+        flight.wake = planned.wake
         await self._write(flight, planned, now)
         self._tell(flight)
         retained = await self._tidy(flight, planned)
