@@ -72,7 +72,11 @@ def run(record: Record, programs: Path, *arguments: str) -> None:
     command = [str(programs / "kwokctl"), "--name", record.name, "--config", config, *arguments]
     answer = subprocess.run(
         command,
-        env={**variables, "KWOK_WORKDIR": str(record.folder)},
+        env={
+            **variables,
+            "KWOK_WORKDIR": str(record.folder),
+            "KUBECACHEDIR": str(record.folder / "kubectl"),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
