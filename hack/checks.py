@@ -98,11 +98,13 @@ def main(arguments: list[str] | None = None) -> int:
         for part in given.parts or PARTS:
             results.append(_run_part(part, given, for_pytest))
     except (KeyboardInterrupt, Terminated):
-        print("\nInterrupted.", file=sys.stderr)
         _summarize(results)
+        print("Interrupted: what is not listed was not checked.", flush=True)
         return 130
-    _summarize(results)
-    return 1 if any(result.problems for result in results) else 0
+    failed = _summarize(results)
+    total = minutes(sum(result.seconds for result in results))
+    print(f"{'FAILED: ' + ', '.join(failed) if failed else 'All passed'} in {total}.", flush=True)
+    return 1 if failed else 0
 
 
 def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -176,15 +178,14 @@ def _problem(command: Command, code: int) -> list[str]:
     ]
 
 
-def _summarize(results: list[Result]) -> None:
+def _summarize(results: list[Result]) -> list[str]:
+    """Print how each part ended; returns the names of those that failed."""
     print("\n== summary", flush=True)
     for result in results:
         print(f"{result.part:12} {'FAILED' if result.problems else 'passed'} {minutes(result.seconds):>12}")
         for problem in result.problems:
             print(f"{'':12} {problem}")
-    failed = [result.part for result in results if result.problems]
-    total = minutes(sum(result.seconds for result in results))
-    print(f"{'FAILED: ' + ', '.join(failed) if failed else 'All passed'} in {total}.", flush=True)
+    return [result.part for result in results if result.problems]
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -58,6 +58,19 @@ def test_a_part_without_tests_has_not_passed(
     assert "no tests were found" in capfd.readouterr().out
 
 
+def test_an_interrupted_run_does_not_pass(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> list[checks.Command]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checks, "PARTS", {"lint": interrupted})
+    assert checks.main([]) == 130
+    shown = capfd.readouterr().out
+    assert "Interrupted" in shown
+    assert "passed" not in shown
+
+
 def test_only_the_named_parts_run_in_the_order_given(monkeypatch: pytest.MonkeyPatch) -> None:
     _, ran = play(monkeypatch, "types", "lint", codes={"lint": [0], "types": [3], "unit": [0]})
     assert [command[1] for command in ran] == ["3", "0"]
