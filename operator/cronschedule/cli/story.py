@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from cronschedule.api.reasons import CATALOGUE, SkipReason
-from cronschedule.api.shapes import dump, format_duration
+from cronschedule.api.shapes import format_duration
 from cronschedule.api.v1alpha1 import CronScheduleSpec
-from cronschedule.cli.clock_changes import changes, note
+from cronschedule.cli.clock_changes import note
+from cronschedule.cli.incidents import Incident, incidents_of
 from cronschedule.cli.words import clock_time, count, local, span
 from cronschedule.core.simulation import Decided, Outcome, Run, Scenario
 from cronschedule.core.zones import load_zone
@@ -17,21 +17,21 @@ from cronschedule.core.zones import load_zone
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """One thing that happened: when (as text), what, why, and its style of `output.STYLES`."""
+    """One thing that happened: when (as text), what, why, and its style of `output.STYLES`.
+
+    In a picture it lies in a `lane` (none if empty) from `start` to `end`, UTC seconds; `count` slots are meant.
+    `slot` is the one that a run is for.
+    """
 
     time: str
     what: str
     why: str
     style: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Incident:
-    """Something that happened to the schedule at a UTC second, as an outage or an edit."""
-
-    at: int
-    what: str
-    why: str = ""
+    lane: str = ""
+    start: int
+    end: int
+    count: int = 0
+    slot: int | None = None
 
 
 def opening(scenario: Scenario) -> str:
@@ -86,6 +86,10 @@ def _skip_line(skips: Sequence[Decided], zone: str) -> Line:
         what=f"Skipped {first.reason}" + (f" ({count(number, 'slot')})" if number > 1 else ""),
         why=why,
         style="bad" if entry.event_type == "Warning" else "note",
+        lane=first.reason,
+        start=first.slot,
+        end=last.slot,
+        count=number,
     )
 
 
@@ -99,9 +103,16 @@ def _run_line(decided: Decided, run: Run, spec: CronScheduleSpec, scenario: Scen
     if moved := note(spec.schedule, zone, decided.slot):
         parts.append(moved)
     parts.append(_ending(run, scenario))
-    style = {"Succeeded": "good", "Replaced": "note"}.get(run.outcome, "")
     return Line(
-        time=local(decided.slot, zone), what="Run", why="; ".join(filter(None, parts)) + ".", style=style
+        time=local(decided.slot, zone),
+        what="Run",
+        why="; ".join(filter(None, parts)) + ".",
+        style={"Succeeded": "good", "Replaced": "note"}.get(run.outcome, ""),
+        lane=run.outcome,
+        start=run.started,
+        end=run.ended if run.ended is not None else scenario.end,
+        count=1,
+        slot=decided.slot,
     )
 
 
@@ -113,46 +124,16 @@ def _ending(run: Run, scenario: Scenario) -> str:
     return f"succeeded after {span(run.ended - run.started)}" if scenario.run_duration else "succeeded"
 
 
-def incidents_of(scenario: Scenario) -> list[Incident]:
-    """Outages, suspensions, edits and clock changes, in the order in which things at one instant happen."""
-    found: list[tuple[int, int, Incident]] = []
-    zone = scenario.specs[0][1].time_zone
-    for start, end in scenario.operator_down:
-        found.append((start, 0, Incident(at=start, what="Operator down", why=f"for {span(end - start)}")))
-        found.append((end, 1, Incident(at=end, what="Operator up")))
-    for start, end in scenario.tenant_suspended:
-        found.append((end, 2, Incident(at=end, what="Tenant resumed")))
-        found.append((start, 3, Incident(at=start, what="Tenant suspended", why=f"for {span(end - start)}")))
-    for (_, before), (at, after) in zip(scenario.specs, scenario.specs[1:], strict=False):
-        found.append((at, 4, Incident(at=at, what="Edited", why=_difference(before, after))))
-    for change in changes(zone, scenario.start, scenario.end):
-        found.append((change.at, 5, Incident(at=change.at, what="Clock change", why=str(change))))
-    within = [each for each in found if scenario.start <= each[0] <= scenario.end]
-    return [incident for _, _, incident in sorted(within, key=lambda each: each[:2])]
-
-
-def _difference(before: CronScheduleSpec, after: CronScheduleSpec) -> str:
-    old, new = _flat(dump(before)), _flat(dump(after))
-    parts = [
-        f"{key}: {old.get(key)} → {new.get(key)}" for key in sorted(old | new) if old.get(key) != new.get(key)
-    ]
-    return "; ".join(parts) or "nothing that differs"
-
-
-def _flat(data: dict[str, Any], path: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in data.items():
-        if key == "jobTemplate":
-            flat[key] = "the template" if not path else value
-        elif isinstance(value, dict):
-            flat |= _flat(value, f"{path}{key}.")
-        else:
-            flat[f"{path}{key}"] = value
-    return flat
-
-
 def _incident_line(incident: Incident, zone: str) -> Line:
-    return Line(time=local(incident.at, zone), what=incident.what, why=incident.why, style="quiet")
+    return Line(
+        time=local(incident.at, zone),
+        what=incident.what,
+        why=incident.why,
+        style="quiet",
+        lane=incident.lane,
+        start=incident.at,
+        end=incident.until,
+    )
 
 
 def _spec_at(scenario: Scenario, moment: int) -> CronScheduleSpec:

@@ -40,8 +40,8 @@ def iso(moment: int, zone: str) -> str:
 
 
 def clock_time(moment: int, zone: str) -> str:
-    """`03:00`: only the time of day."""
-    return f"{datetime.fromtimestamp(moment, load_zone(zone)):%H:%M}"
+    """`03:00`: only the time of day, with seconds where there are any."""
+    return f"{datetime.fromtimestamp(moment, load_zone(zone)):{'%H:%M:%S' if moment % 60 else '%H:%M'}}"
 
 
 def span(seconds: int) -> str:

@@ -1,5 +1,6 @@
 """`history`: what became of slots, newest first."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     "--since", metavar="TIME", help="Only slots after this moment, or not longer ago, such as 24h or 7d."
 )
 @click.option("-c", "--count", type=click.IntRange(1), help="At most so many rows.")
-@output_option("table", "json", "yaml")
+@output_option("table", "json", "yaml", "html")
 @cluster_options_across
 def command(
     name: str | None,
@@ -49,16 +50,23 @@ def command(
     \b
     Examples:
       kubectl cronschedule history billing -n team-a --since 24h
+      kubectl cronschedule history billing -n team-a -o html > billing.html
       kubectl cronschedule history -A --reason Stale --reason CatchUpCapExceeded
     """
     from cronschedule.cli.live import read_live
 
     if name is not None and cluster.all_namespaces:
         raise click.UsageError("-A is for the history of all schedules: leave out either it or NAME")
+    if name is None and output == "html":
+        raise click.UsageError("-o html is a picture of one schedule: give its NAME")
     raw = [cluster.schedule(name)] if name is not None else cluster.schedules()
     schedules = [read_live(each) for each in raw]
     told = _rows(schedules, reasons, _after(since, schedules), count)
-    if output != "table":
+    if output == "html":
+        from cronschedule.cli.page.history import page
+
+        sys.stdout.write(page(schedules[0], [row for _, row in told], words.now()))
+    elif output != "table":
         (say_json if output == "json" else say_yaml)([_data(live, row) for live, row in told])
     elif name is not None:
         _say_one(schedules[0], told)

@@ -28,7 +28,7 @@ CHUNK = 1000
 )
 @click.option("--suspended", multiple=True, metavar="FROM/TO", help="The namespace is suspended. Repeatable.")
 @click.option("--run-duration", metavar="TIME", help="How long every run takes, such as 90s or 5m.")
-@output_option("table", "json", "yaml")
+@output_option("table", "json", "yaml", "html")
 @cluster_options
 def command(
     name: str | None,
@@ -51,7 +51,7 @@ def command(
     Examples:
       kubectl cronschedule simulate -f scenario.yaml
       kubectl cronschedule simulate billing -n team-a --down now+1h/6h --run-duration 5m
-      kubectl cronschedule simulate -f schedule.yaml --from 2026-03-28T00:00 --to 2026-03-30T00:00 -o json
+      kubectl cronschedule simulate -f schedule.yaml --from 2026-03-28T00:00 --to 2026-03-30T00:00 -o html > day.html
     """
     from cronschedule.cli.scenario_input import Flags, scenario_of
     from cronschedule.core.simulation import simulate
@@ -123,4 +123,10 @@ def _rest(outcome: Outcome) -> dict[str, Any]:
     return data
 
 
-_ANSWERS = {"table": _say_table, "json": _say_json, "yaml": _say_yaml}
+def _say_html(scenario: Scenario, outcome: Outcome) -> None:
+    from cronschedule.cli.page.simulation import page
+
+    sys.stdout.write(page(scenario, outcome))
+
+
+_ANSWERS = {"table": _say_table, "json": _say_json, "yaml": _say_yaml, "html": _say_html}
