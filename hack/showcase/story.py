@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +164,7 @@ class _Story:
             time.sleep(0.2)
         _progress("")
         for namespace, name in (("team-a", "cleanup"), ("team-b", "sync")):
-            _wait(lambda where=(namespace, name): self._ran(*where, slot), f"{name} to run")
-        for namespace, name in (("team-a", "cleanup"), ("team-b", "sync")):
+            _wait(partial(self._ran, namespace, name, slot), f"{name} to run")
             row = self._get(namespace, name)["status"]["runHistory"][0]
             job = self.kubectl.within(namespace).json("get", "job", row["job"])
             lag = parse_time(job["metadata"]["creationTimestamp"]) - slot
