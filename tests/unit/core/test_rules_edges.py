@@ -60,6 +60,7 @@ def test_a_lost_ledger_without_jobs_starts_now_and_replays_nothing(fields: dict[
     assert carried.words == {}
     assert clock(carried.ledger.last_decided) == "12:00"
     assert [note.kind for note in carried.notes] == ["LedgerLost"]
+    assert "since it has no Jobs" in carried.notes[0].message
     assert carry_out(carried.facts, "13:00").words == {"13:00": "Run"}
 
 
@@ -69,6 +70,7 @@ def test_a_lost_ledger_starts_at_the_newest_slot_among_the_jobs() -> None:
     assert carried.words == {}
     assert clock(carried.ledger.last_decided) == "11:00"
     assert [note.kind for note in carried.notes] == ["LedgerLost"]
+    assert "the newest slot among its Jobs" in carried.notes[0].message
 
 
 def test_a_lost_ledger_is_told_once() -> None:
@@ -136,6 +138,11 @@ def test_an_edit_with_nothing_due_moves_the_ledger() -> None:
 def test_the_default_zone_written_out_is_no_edit() -> None:
     edited = carry_out(with_spec(facts_of(), timeZone="Etc/UTC"), "10:00")
     assert edited.words == {"10:00": "Run"}
+
+
+def test_a_text_read_from_the_status_is_the_same_text() -> None:
+    ledger = replace(known("09:30"), schedule=ScheduleText(expression="0 * * * *", time_zone="Etc/UTC"))
+    assert carry_out(facts_of(ledger=ledger), "10:00").words == {"10:00": "Run"}
 
 
 def test_an_edit_and_back_unseen_is_no_edit() -> None:
