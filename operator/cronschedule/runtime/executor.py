@@ -45,6 +45,7 @@ from cronschedule.runtime.job_calls import (
 )
 from cronschedule.runtime.kube import Api, Conflict, Invalid, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES
+from cronschedule.runtime.lanes import Lane, Lanes
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.throttle import Throttle
 
@@ -87,6 +88,7 @@ class Executor:
         inventory: Inventory,
         recorder: Recorder,
         throttle: Throttle,
+        lanes: Lanes,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -94,48 +96,57 @@ class Executor:
         self._inventory = inventory
         self._recorder = recorder
         self._throttle = throttle
+        self._lanes = lanes
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
         for attempt in range(1, CONFLICTS_IN_A_ROW + 1):
-            snapshot = self._inventory.snapshot(key)
-            if snapshot is None:
-                break
-            flight = _Flight(
-                snapshot=snapshot,
-                facts=snapshot.facts,
-                status=snapshot.status,
-                rejected=template_rejection(snapshot.status, snapshot.entry.generation),
-            )
+            flight: _Flight | None = None
             try:
-                return await self._carry_out(flight)
-            except NotFound:
-                self._inventory.drop_schedule(key, snapshot.entry.owner.uid)
-            except Conflict as error:
-                if attempt == CONFLICTS_IN_A_ROW or not await self._read_again(snapshot):
-                    raise Unfinished(error, wake=flight.wake) from error
+                async with self._lanes.turn(Lane.RUNS):
+                    flight = self._begin(key)
+                    if flight is None:
+                        break
+                    planned = await self._decide(flight)
+                async with self._lanes.turn(Lane.RECORDS):
+                    return await self._finish(flight, planned)
             except KubeError as error:
-                self._tell_refusal(flight, error)
-                raise Unfinished(error, wake=flight.wake) from error
+                if flight is None or not await self._may_go_on(flight, error, attempt):
+                    raise Unfinished(error, wake=flight.wake if flight else None) from error
         self._throttle.withdraw(key)
         return None
 
-    async def _carry_out(self, flight: _Flight) -> int | None:
+    def _begin(self, key: Key) -> _Flight | None:
+        """The schedule as it is known this moment; `None` when it is gone or going."""
+        snapshot = self._inventory.snapshot(key)
+        if snapshot is None:
+            return None
+        return _Flight(
+            snapshot=snapshot,
+            facts=snapshot.facts,
+            status=snapshot.status,
+            rejected=template_rejection(snapshot.status, snapshot.entry.generation),
+        )
+
+    async def _decide(self, flight: _Flight) -> Plan:
+        """Steps 1 and 2: plan, and start what shall run."""
         key = flight.snapshot.entry.key
         while True:
-            now = self._clock.now()
-            planned = plan(flight.facts, now)
+            planned = plan(flight.facts, self._clock.now())
             if await self._was_run_after_all(flight, planned):
                 continue
-            self._record(flight, planned, now)
+            self._record(flight, planned)
             if planned.start is None:
                 self._throttle.withdraw(key)
-                break
+                return planned
             if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
-                break
+                return planned
             await self._try(flight, planned.start)
+
+    async def _finish(self, flight: _Flight, planned: Plan) -> int | None:
+        """Steps 3 to 6: record, tell and tidy up."""
         flight.wake = planned.wake
-        await self._write(flight, planned, now)
+        await self._write(flight, planned)
         self._tell(flight)
         retained = await self._tidy(flight, planned)
         moments = [planned.wake, retained]
@@ -143,8 +154,21 @@ class Executor:
             moments.append(planned.start.slot + flight.facts.spec.max_staleness + 1)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _record(self, flight: _Flight, planned: Plan, now: int) -> None:
+    async def _may_go_on(self, flight: _Flight, error: KubeError, attempt: int) -> bool:
+        """Whether planning again at once may help: somebody else wrote or deleted the schedule."""
+        entry = flight.snapshot.entry
+        if isinstance(error, NotFound):
+            self._inventory.drop_schedule(entry.key, entry.owner.uid)
+            return True
+        if isinstance(error, Conflict):
+            return attempt < CONFLICTS_IN_A_ROW and await self._read_again(flight.snapshot)
+        if isinstance(error, Invalid):  # a status that is not taken leaves no other trace for the owner
+            self._recorder.tell_refused(entry.owner, entry.generation, error.message)
+        return False
+
+    def _record(self, flight: _Flight, planned: Plan) -> None:
         """Take the plan's decisions into rows, totals and the facts of the next plan."""
+        now = self._clock.now()
         for note in planned.notes:
             if note.kind == "LedgerLost":
                 jobs = self._inventory.jobs_of(flight.snapshot.entry.owner)
@@ -244,8 +268,9 @@ class Executor:
             flight.facts = replace(flight.facts, jobs=(*flight.facts.jobs, job.fact))
         return True
 
-    async def _write(self, flight: _Flight, planned: Plan, now: int) -> None:
+    async def _write(self, flight: _Flight, planned: Plan) -> None:
         """Write the status if it says anything new, and take the answer for what is known."""
+        now = self._clock.now()
         snapshot = flight.snapshot
         entry = snapshot.entry
         jobs = self._inventory.jobs_of(entry.owner)
@@ -287,12 +312,6 @@ class Executor:
             return
         if before is None or (before.reason, before.message) != (ready.reason, ready.message):
             self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
-
-    def _tell_refusal(self, flight: _Flight, error: KubeError) -> None:
-        """A status that the API server does not take leaves no other trace for the schedule's owner."""
-        if isinstance(error, Invalid):
-            entry = flight.snapshot.entry
-            self._recorder.tell_refused(entry.owner, entry.generation, error.message)
 
     async def _tidy(self, flight: _Flight, planned: Plan) -> int | None:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""

@@ -13,6 +13,7 @@ from cronschedule.runtime.executor import Executor
 from cronschedule.runtime.inventory import Inventory, Key
 from cronschedule.runtime.kube import Api
 from cronschedule.runtime.kube_verbs import JOBS
+from cronschedule.runtime.lanes import Lanes
 from cronschedule.runtime.loop import Loop
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.reflector import Reflector
@@ -29,7 +30,8 @@ class Operator:
         self.ready = asyncio.Event()
         """Set once everything is known and slots are being decided."""
         self.inventory = Inventory(settings=settings, on_change=self._poke)
-        self.recorder = Recorder(api=api, clock=clock)
+        lanes = Lanes()
+        self.recorder = Recorder(api=api, clock=clock, lanes=lanes)
         self.throttle = Throttle(
             settings.catch_up,
             clock=clock,
@@ -43,6 +45,7 @@ class Operator:
             inventory=self.inventory,
             recorder=self.recorder,
             throttle=self.throttle,
+            lanes=lanes,
         )
         self.loop = Loop(clock=clock, random=random, writers=settings.writers, fly=executor.fly)
         self.audit = Audit(api=api, clock=clock, inventory=self.inventory, on_change=self._poke)

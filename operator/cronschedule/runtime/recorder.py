@@ -24,6 +24,7 @@ from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Entry
 from cronschedule.runtime.kube import AlreadyExists, Api, KubeError
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES, EVENTS, MERGE_PATCH, replace_status
+from cronschedule.runtime.lanes import Lane, Lanes
 
 EVENTS_WAITING = 10_000
 POSTERS = 4
@@ -36,8 +37,9 @@ log = structlog.get_logger(__name__)
 class Recorder:
     """Writes status and Events. `run()` posts the Events that wait, until cancelled."""
 
-    def __init__(self, *, api: Api, clock: Clock) -> None:
+    def __init__(self, *, api: Api, clock: Clock, lanes: Lanes) -> None:
         self._api = api
+        self._lanes = lanes
         self._clock = clock
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=EVENTS_WAITING)
         self._instance = socket.gethostname()[:128]
@@ -152,7 +154,8 @@ class Recorder:
     async def _post_event(self, event: dict[str, Any]) -> None:
         path = EVENTS.path(namespace=event["metadata"]["namespace"])
         try:
-            await self._api.request("POST", path, body=event)
+            async with self._lanes.turn(Lane.EVENTS):
+                await self._api.request("POST", path, body=event)
             self.counts["event.posted"] += 1
         except AlreadyExists:
             return  # told before, by an earlier life

@@ -79,7 +79,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
             per_minute_and_namespace=read("CATCH_UP_PER_MINUTE_AND_NAMESPACE", "60", _number(1, 100_000)),
             active=read("CATCH_UP_ACTIVE", "200", _number(1, 100_000)),
         ),
-        writers=read("WRITERS", "32", _number(1, 40)),
+        writers=read("WRITERS", "500", _number(1, 5_000)),
         log_level=read("LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")),
         log_format=read("LOG_FORMAT", "json", _one_of("json", "text")),
     )
