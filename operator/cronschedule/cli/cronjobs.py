@@ -89,6 +89,9 @@ def _schedule(done: Conversion, spec: dict[str, Any], rest: dict[str, Any], now:
     if not isinstance(text, str):
         done.refuse("spec.schedule", "is required" if text is None else f"{text!r} is not text")
         return
+    if zone is not None and not isinstance(zone, str):
+        done.refuse("spec.timeZone", f"{zone!r} is not text")
+        return
     try:
         translated = translate(text)
     except CronError as error:
@@ -238,8 +241,9 @@ def _metadata(done: Conversion, cron_job: Mapping[str, Any]) -> dict[str, Any]:
         key: given[key] for key in ("name", "namespace") if given.get(key) is not None
     }
     for key in ("labels", "annotations"):
-        marks = dict(given.get(key) or {})
-        marks.pop(LAST_APPLIED, None)
+        marks = given.get(key)
+        if isinstance(marks, Mapping):
+            marks = {mark: value for mark, value in marks.items() if mark != LAST_APPLIED}
         if marks:
             metadata[key] = marks
     for key in given:
@@ -257,7 +261,8 @@ def _surroundings(done: Conversion, cron_job: Mapping[str, Any]) -> None:
         "metadata",
         "Jobs are named as the CronJob's, but owned by a CronSchedule; what selects them by owner must change",
     )
-    last = (cron_job.get("status") or {}).get("lastScheduleTime")
+    status = cron_job.get("status")
+    last = status.get("lastScheduleTime") if isinstance(status, Mapping) else None
     if last is not None:
         done.say(
             "status.lastScheduleTime",

@@ -101,6 +101,8 @@ def _envelope(manifest: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(path="metadata.name", message="is required")
     for key in ("labels", "annotations"):
         marks = metadata.get(key)
+        if marks is not None and not isinstance(marks, Mapping):
+            yield Mistake(path=f"metadata.{key}", message=f"{marks!r} is not a mapping of keys to values")
         for mark, value in marks.items() if isinstance(marks, Mapping) else ():
             if not isinstance(value, str):
                 yield Mistake(
