@@ -202,6 +202,14 @@ def test_an_unknown_zone_is_an_invalid_spec_too() -> None:
     assert (broken.words, broken.ledger.schedule) == ({"10:00": "ScheduleChanged"}, None)
 
 
+def test_a_new_schedule_with_an_unknown_zone_has_slots_from_when_it_is_valid() -> None:
+    unknown = replace(facts_of(since=None), slots=None)
+    broken = carry_out(unknown, "10:00")
+    assert (broken.words, broken.ledger.schedule) == ({}, None)
+    mended = carry_out(with_spec(broken.facts), "11:30")
+    assert (mended.words, clock(mended.ledger.last_decided)) == ({}, "11:30")
+
+
 # Clocks and backups
 
 
