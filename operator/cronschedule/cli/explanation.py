@@ -159,11 +159,12 @@ def _waiting(live: Live, at: int, now: int) -> list[tuple[str, str]]:
     elif status.backlog is not None:
         oldest = f", the oldest {local(status.backlog.oldest, live.zone)}" if status.backlog.oldest else ""
         facts.append(("why", f"It waits its turn: {count(status.backlog.waiting, 'slot')} wait{oldest}."))
-        facts += [
-            ("active", f"{row.job}, since {local(row.start_time or row.scheduled_time, live.zone)}")
+        active = [
+            f"{row.job}, since {local(row.start_time or row.scheduled_time, live.zone)}"
             for row in status.run_history
             if row.outcome == "Active"
-        ][:3]
+        ]
+        facts += [("active", "; ".join(active[:3]))] if active else []
     elif now - at <= MINUTE:
         facts.append(("why", "It has just come due."))
     else:

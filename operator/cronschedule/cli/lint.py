@@ -6,6 +6,7 @@ left out; each rule is a function of the spec, in `RULES`.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from cronschedule.api.mistakes import Mistake
@@ -14,12 +15,18 @@ from cronschedule.api.shapes import format_duration
 from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.cli import built_in
 from cronschedule.cli.clock_changes import changes, note
+from cronschedule.cli.template_rules import refusals
 from cronschedule.cli.template_schema import template_mistakes
 from cronschedule.core.cron import parse_cron
 from cronschedule.core.slots import slots_of
 from cronschedule.core.spec import Schedulable, name_mistakes, read_schedulable
 
 YEAR = 366 * 86400
+METADATA = (
+    *("name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"),
+    *("resourceVersion", "selfLink", "uid"),
+)
 TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 VARIABLES = "CRONSCHEDULE_"
 
@@ -97,6 +104,9 @@ def _envelope(manifest: Mapping[str, Any]) -> Iterator[Mistake]:
     if not isinstance(metadata, Mapping):
         yield Mistake(path="metadata", message="is required" if metadata is None else "is not a mapping")
         return
+    for key in metadata:
+        if key not in METADATA:
+            yield Mistake(path=f"metadata.{key}", message="is not a known key" + _close(key))
     if not _name(manifest) and not isinstance(metadata.get("generateName"), str):
         yield Mistake(path="metadata.name", message="is required")
     for key in ("labels", "annotations"):
@@ -108,6 +118,11 @@ def _envelope(manifest: Mapping[str, Any]) -> Iterator[Mistake]:
                 yield Mistake(
                     path=f"metadata.{key}.{mark}", message=f"{value!r} is not text: put it into quotes"
                 )
+
+
+def _close(key: str) -> str:
+    close = get_close_matches(key, METADATA, n=1)
+    return f": did you mean {close[0]}?" if close else ""
 
 
 def _staleness(spec: CronScheduleSpec, now: int) -> Iterator[tuple[str, str]]:
@@ -182,6 +197,11 @@ def _own_names(spec: CronScheduleSpec, now: int) -> Iterator[tuple[str, str]]:
                     yield path, f"variables {VARIABLES}… are the operator's and may be overwritten"
 
 
+def _template(spec: CronScheduleSpec, now: int) -> Iterator[tuple[str, str]]:
+    for path, message in refusals(spec.job_template):
+        yield f"spec.jobTemplate.{path}", f"{message}; the API server will refuse the Jobs"
+
+
 RULES: dict[str, Rule] = {
     "staleness": _staleness,
     "concurrency": _concurrency,
@@ -189,6 +209,7 @@ RULES: dict[str, Rule] = {
     "clock-change": _clock_changes,
     "suspended-job": _suspended_job,
     "own-names": _own_names,
+    "template": _template,
 }
 """What is likely a trap."""
 ADVICE: dict[str, Rule] = {"deadline": _deadline}

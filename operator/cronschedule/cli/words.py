@@ -4,7 +4,6 @@ import re
 import time
 from datetime import UTC, datetime
 
-from cronschedule.api.shapes import parse_time
 from cronschedule.core.zones import load_zone
 
 _SPAN = re.compile(
@@ -74,6 +73,8 @@ def parse_moment(text: str, *, zone: str, now: int) -> int:
 
     Without an offset it is the wall clock of `zone`; a time of day that comes twice is its first.
     """
+    from cronschedule.api.shapes import parse_time  # brings pydantic: not for every --help
+
     relative = re.fullmatch(r"now(([-+])(.+))?", text)
     if relative is not None:
         sign = {"-": -1, "+": 1, None: 0}[relative[2]]

@@ -210,6 +210,42 @@ def test_a_good_manifest_is_silent(cli):
             "overwritten [own-names]",
             id="a variable of the operator's",
         ),
+        pytest.param(
+            GOOD.replace("            image: busybox\n", ""),
+            f"13: {POD}.containers[0].image: warning: is required; the API server will refuse the Jobs [template]",
+            id="no image",
+        ),
+        pytest.param(
+            GOOD.replace("name: main", "name: Main"),
+            f"13: {POD}.containers[0].name: warning: 'Main' is no name of a container: lower-case letters, digits and "
+            "-; the API server will refuse the Jobs [template]",
+            id="the name of a container",
+        ),
+        pytest.param(
+            GOOD + "            volumeMounts: [{name: data, mountPath: /data}]\n",
+            f"15: {POD}.containers[0].volumeMounts[0].name: warning: there is no volume 'data'; the API server will "
+            "refuse the Jobs [template]",
+            id="a mount without a volume",
+        ),
+        pytest.param(
+            GOOD.replace("  jobTemplate:\n", "  jobTemplate:\n    metadata: {labels: {team: a b}}\n"),
+            "8: spec.jobTemplate.metadata.labels.team: warning: 'a b' is no value of a label: at most 63 letters, "
+            "digits, - _ and .; the API server will refuse the Jobs [template]",
+            id="a label that is none",
+        ),
+        pytest.param(
+            GOOD.replace(
+                "    spec:\n      template", "    spec:\n      completionMode: Indexed\n      template"
+            ),
+            "8: spec.jobTemplate.spec.completions: warning: is required with completionMode Indexed; the API server "
+            "will refuse the Jobs [template]",
+            id="an index without an end",
+        ),
+        pytest.param(
+            GOOD.replace("  name: billing", "  name: billing\n  label: {a: b}"),
+            "5: metadata.label: is not a known key: did you mean labels?",
+            id="a key of the metadata that is misspelt",
+        ),
     ],
 )
 def test_a_finding_has_its_line_and_path(cli, tmp_path, monkeypatch, text, found):

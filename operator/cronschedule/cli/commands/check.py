@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from cronschedule.cli.yaml_reader import Unreadable
 
 SUFFIXES = (".yaml", ".yml", ".json")
-RULE_NAMES = ("staleness", "concurrency", "day-fields", "clock-change", "suspended-job", "own-names")
+RULE_NAMES = (
+    *("staleness", "concurrency", "day-fields", "clock-change", "suspended-job", "own-names", "template"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
