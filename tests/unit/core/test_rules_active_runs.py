@@ -72,6 +72,19 @@ THROTTLE = {
         jobs=(a_job("09:00", trigger="CatchUp"),),
         expected={"10:00": "Run"},
     ),
+    "where there is no backlog nothing waits: at the threshold": Due(
+        spec=CATCH_UP | ALLOW,
+        now="10:01:00",
+        jobs=(a_job("09:00", trigger="CatchUp"),),
+        expected={"10:00": "Run"},
+    ),
+    "a second after the threshold it is a backlog": Due(
+        spec=CATCH_UP | ALLOW,
+        now="10:01:01",
+        jobs=(a_job("09:00", trigger="CatchUp"),),
+        expected={},
+        waiting=1,
+    ),
     "an on-time slot waits behind the backlog": Due(
         spec=CATCH_UP | ALLOW,
         now="11:00:00",
