@@ -26,6 +26,10 @@ class NotFound(CommandError):
     """The object is not there."""
 
 
+class AlreadyThere(CommandError):
+    """There is an object of that name already."""
+
+
 class Forbidden(CommandError):
     """The cluster knows who asks, and says no."""
 
@@ -152,6 +156,8 @@ def explain(said: str) -> CommandError:
     message = _ERROR.sub("", line)
     if "(NotFound)" in line:
         return NotFound(message)
+    if "(AlreadyExists)" in line:
+        return AlreadyThere(message)
     if "(Forbidden)" in line or line.startswith("Error from server: admission"):
         return Forbidden(message)
     return CommandError(message)

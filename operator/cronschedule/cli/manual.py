@@ -4,7 +4,7 @@ The guard is asked before the Job is created, not together with it: between the 
 From its creation on the Job counts for the operator's own guard as any run does.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cronschedule.api.names import SUSPENDED_LABEL, TRIGGER_REASON
@@ -14,6 +14,8 @@ from cronschedule.core.facts import Start
 from cronschedule.core.jobs import Owner, SeenJob, build_job, read_job
 
 LONGEST_JOB_NAME = 63
+NAMES = 10
+"""Names that are tried: a script may trigger more than once within a second."""
 BUILT_IN_MARK = "cronjob.kubernetes.io/instantiate"
 """The annotation of `kubectl create job --from=cronjob/…`, which tools know manual runs by."""
 
@@ -39,12 +41,19 @@ def active_runs(jobs: Iterable[Mapping[str, Any]]) -> list[SeenJob]:
     return [seen for job in jobs if (seen := read_job(job)).fact.active]
 
 
-def manual_job(live: Live, reason: str | None, now: int) -> dict[str, Any]:
-    """The Job; it is for no slot, so its pods are told the moment it was asked for. `live.spec` must be there."""
+def manual_jobs(live: Live, reason: str | None, now: int) -> Iterator[dict[str, Any]]:
+    """The Job, under the first name, and under others for the case that it is taken: one for each second from now."""
+    job = _manual_job(live, reason, now)
+    for moment in range(now, now + NAMES):
+        job["metadata"]["name"] = manual_job_name(live.name, moment)
+        yield job
+
+
+def _manual_job(live: Live, reason: str | None, now: int) -> dict[str, Any]:
+    """It is for no slot, so its pods are told the moment it was asked for. `live.spec` must be there."""
     assert live.spec is not None
     owner = Owner(namespace=live.namespace, name=live.name, uid=live.uid)
     job = build_job(owner, live.spec, Start(slot=now, trigger="Manual", first=now, count=1))
-    job["metadata"]["name"] = manual_job_name(live.name, now)
     job["metadata"]["annotations"] |= {BUILT_IN_MARK: "manual"} | ({TRIGGER_REASON: reason} if reason else {})
     return job
 

@@ -57,6 +57,11 @@ def answer(world, verb, rest, options):
             end(
                 f'Error from server (AlreadyExists): jobs.batch "{created["metadata"]["name"]}" already exists'
             )
+        created["metadata"] |= {
+            "uid": f"uid-{created['metadata']['name']}",
+            "resourceVersion": "1",
+            "creationTimestamp": "2025-11-30T12:00:00Z",
+        }
         world["objects"].append(created)
         json.dump(created, sys.stdout)
         return

@@ -34,6 +34,17 @@ def test_trigger_makes_a_job_of_the_schedule(cli, cluster):
     assert {"name": "CRONSCHEDULE_SCHEDULED_FOR", "value": "2025-11-30T12:00:00Z"} in container["env"]
 
 
+def test_two_in_one_second_are_two_jobs(cli, cluster):
+    cluster.add(schedule(concurrencyPolicy="Allow"), namespace())
+
+    assert cli("trigger", "billing").code == 0
+    assert cli("trigger", "billing").code == 0
+    assert [each["metadata"]["name"] for each in made(cluster)] == [
+        "billing-manual-1764504000",
+        "billing-manual-1764504001",
+    ]
+
+
 def test_a_long_name_is_cut(cli, cluster):
     name = "x" * 44 + "-" + "y" * 7
     cluster.add(schedule(name), namespace())
@@ -136,8 +147,6 @@ def test_the_run_that_blocks_is_named(cli, cluster):
 
 def test_a_job_that_the_server_refuses_is_told(cli, cluster):
     cluster.add(schedule(), namespace())
-    cluster.deny("Job", "")
-    cluster.add()
     said = 'Error from server (Forbidden): jobs.batch "x" is forbidden: exceeded quota: jobs'
     cluster.deny("Job", said)
 

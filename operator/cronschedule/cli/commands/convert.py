@@ -1,7 +1,7 @@
 """`convert`: CronJobs → CronSchedules, with every difference said."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -51,16 +51,13 @@ def command(
 
     if from_cluster == (filename is not None) or (names and not from_cluster):
         raise click.UsageError("give either a file, -f FILE, or --from-cluster [NAME ...]")
-    sources = _live(names, cluster) if from_cluster else _written(str(filename))
     converted, mistakes = [], []
-    for name, cron_job in sources:
+    for name, cron_job in _live(names, cluster) if from_cluster else _written(str(filename)):
         done = convert(cron_job, words.now())
         mistakes += [f"{name}: {mistake}" for mistake in done.mistakes]
-        if done.manifest:
-            converted.append(done.manifest)
-        paint = painter(sys.stderr)
-        for difference in () if quiet or done.mistakes else done.differences:
-            warn(f"{paint(name, 'strong')}: {difference}")
+        converted += [done.manifest] if done.manifest else []
+        if not quiet and not done.mistakes:
+            _tell(name, done.differences)
     if output == "json":
         say_json(
             converted[0] if len(converted) == 1 else {"apiVersion": "v1", "kind": "List", "items": converted}
@@ -69,6 +66,12 @@ def command(
         sys.stdout.write("---\n".join(to_yaml(manifest) for manifest in converted))
     if mistakes:
         raise InputError(mistakes)
+
+
+def _tell(name: str, differences: Iterable[object]) -> None:
+    paint = painter(sys.stderr)
+    for difference in differences:
+        warn(f"{paint(name, 'strong')}: {difference}")
 
 
 def _live(names: tuple[str, ...], cluster: Cluster) -> Iterator[tuple[str, dict[str, Any]]]:
