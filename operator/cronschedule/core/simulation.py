@@ -100,6 +100,8 @@ class _World:
     scenario: Scenario
     ledger: Ledger | None
     wake: int | None = None
+    idle: bool = False
+    """Nothing waits: until `wake` the end of a run changes nothing, so the operator need not be asked."""
     runs: dict[int, Run] = field(default_factory=dict)
     jobs: dict[int, JobFact] = field(default_factory=dict)
     endings: list[tuple[int, int]] = field(default_factory=list)
@@ -119,9 +121,11 @@ class _World:
             if slot in self.runs:
                 run = self._forget(slot)
                 run.ended, run.outcome = ended, "Succeeded"
+        idle = self.idle and (self.wake is None or now < self.wake)
         while self.moments and self.moments[-1] <= now:
             self.moments.pop()
-        if not _within(self.scenario.operator_down, now):
+            idle = False
+        if not idle and not _within(self.scenario.operator_down, now):
             self._evaluate(now)
 
     def next_moment(self, now: int) -> int | None:
@@ -142,11 +146,11 @@ class _World:
             self.ledger = planned.ledger
             self._record(planned.decisions, now)
             if planned.start is None:
-                self.wake = planned.wake
+                self.wake, self.idle = planned.wake, planned.waiting is None
                 return
             self._run(planned.start, now)
             if planned.waiting is not None and planned.waiting.count == planned.start.count:
-                self.wake = planned.next_slot  # nothing else was due
+                self.wake, self.idle = planned.next_slot, True  # nothing else was due
                 return
 
     def _run(self, start: Start, now: int) -> None:
