@@ -37,9 +37,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of a slot. Of runs: the trigger, and how many slots since which it stands for."""
+    """What became of a slot, told at `at`. Of runs: the trigger, and how many slots since which it stands for."""
 
     slot: int
+    at: int = field(default=0, compare=False)
     reason: str = ""
     job: str = ""
     trigger: str = ""
@@ -68,10 +69,10 @@ class Account:
                 self.problems.append(f"a status without a ledger was written at {format_time(written.at)}")
                 continue
             self.problems += _shape(status)
-            self._read_new(before, status)
+            self._read_new(before, status, written.at)
             before = status
 
-    def _read_new(self, before: Body, status: Body) -> None:
+    def _read_new(self, before: Body, status: Body, at: int) -> None:
         """Compare two statuses: each slot that the ledger passed is in exactly one row, and all are counted."""
         start, end = self._decided(before, status), parse_time(status["lastDecidedTime"])
         if end < start:
@@ -87,7 +88,7 @@ class Account:
                     f"{format_time(slot)} is in {len(covering)} rows of {status['lastDecidedTime']}"
                 )
                 continue
-            self.decisions[slot] = _decision(slot, covering[0])
+            self.decisions[slot] = _decision(slot, covering[0], at)
         counted = _total(status) - _total(before)
         known = _runs_known_again(status) if not before else 0
         if counted != len(passed) + known:
@@ -218,12 +219,13 @@ def _first(row: Body) -> int:
     return parse_time(row.get("firstScheduledTime") or row["scheduledTime"])
 
 
-def _decision(slot: int, row: Body) -> Decision:
+def _decision(slot: int, row: Body, at: int) -> Decision:
     if row["outcome"] == "Skipped":
-        return Decision(slot, reason=row["reason"])
+        return Decision(slot, at, reason=row["reason"])
     stands_for = row.get("standsFor")
     return Decision(
         slot,
+        at,
         job=row["job"],
         trigger=row["trigger"],
         stands_for=(stands_for["count"], parse_time(stands_for["first"])) if stands_for else (1, slot),

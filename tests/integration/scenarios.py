@@ -51,7 +51,7 @@ class Told:
 async def play(
     scenario: Scenario, *, cut: Cut | None = None, rest: int = 0, faults: Sequence[Fault] = ()
 ) -> Told:
-    """Play it to its end, or twice `rest` longer. Where the operator is cut off, another starts after `rest` seconds."""
+    """Play it to its end, or twice `rest` longer. Where the operator is cut off, the next starts after `rest` s."""
     async with World(job_seconds=scenario.job_seconds) as world:
         world.kube.faults.extend(faults)
         uid = world.create(**scenario.spec)

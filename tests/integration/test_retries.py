@@ -37,16 +37,16 @@ def promises_kept(world: World, uid: str, *, until: int) -> bool:
 # The answer is lost
 
 
-@pytest.mark.parametrize("seen", [True, False], ids=["the-watch-tells", "the-watch-is-dead"])
+@pytest.mark.parametrize("watch", ["alive", "dead"])
 @pytest.mark.parametrize("policy", ["FireOnce", "Skip", "CatchUp"])
 @pytest.mark.parametrize("lost", [Reset(), Hang()], ids=["reset", "time-out"])
 async def test_a_job_whose_answer_was_lost_is_a_run_when_the_next_slot_comes_due(
-    lost: object, policy: str, seen: bool
+    lost: object, policy: str, watch: str
 ) -> None:
     async with running() as world:
         uid = world.create(misfirePolicy=policy, concurrencyPolicy="Allow")
         await world.until(at(1, 50))
-        if not seen:
+        if watch == "dead":
             blind(world)
             await world.wait(5)
         world.fault(Fault(action=lost, verb="create", resource="jobs", phase="after"))
@@ -75,7 +75,9 @@ async def test_a_lost_answer_is_not_given_up_while_nobody_can_tell_whether_the_j
         world.kube.faults.clear()
         await world.until(at(8))
         assert promises_kept(world, uid, until=at(6))
-        assert "Succeeded" in [row["outcome"] for row in world.rows() if row["scheduledTime"] == format_time(at(2))]
+        assert "Succeeded" in [
+            row["outcome"] for row in world.rows() if row["scheduledTime"] == format_time(at(2))
+        ]
 
 
 # Given up
@@ -187,7 +189,9 @@ async def test_under_catch_up_a_slot_that_waited_too_long_for_room_ends_as_that(
         pytest.param(Answer(code=422, reason="Invalid", message="spec.template: no"), "False", id="invalid"),
         pytest.param(Answer(code=422, reason="Invalid", message=POLICY), "True", id="denied-by-a-policy"),
         pytest.param(
-            Answer(code=400, message='admission webhook "w" denied the request: no'), "True", id="denied-by-a-webhook"
+            Answer(code=400, message='admission webhook "w" denied the request: no'),
+            "True",
+            id="denied-by-a-webhook",
         ),
     ],
 )
@@ -208,9 +212,7 @@ async def test_a_webhook_that_cannot_be_asked_is_tried_again() -> None:
     away = 'Internal error occurred: failed calling webhook "w": connection refused'
     async with running() as world:
         world.create(schedule="*/30 * * * *")
-        world.fault(
-            Fault(action=Answer(code=500, message=away), verb="create", resource="jobs", times=5)
-        )
+        world.fault(Fault(action=Answer(code=500, message=away), verb="create", resource="jobs", times=5))
         await world.until(at(35))
         assert world.told() == [("Succeeded", 1)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from cronschedule.runtime.operator import Operator
 from cronschedule.runtime.settings import Settings, read_settings
 from fakes.calls import Call
 from fakes.clock import LoopClock
-from fakes.faults import Fault
+from fakes.faults import Answer, Fault
 from fakes.kube import FakeKube
 from fakes.objects import cron_schedule
 
@@ -94,6 +95,7 @@ class RecordedKube(FakeKube):
 
     def __init__(self, **options: Any) -> None:
         self.story = Story()
+        self.on_job: Callable[[JobMade], None] = lambda _: None
         self._serving = False
         super().__init__(**options)
 
@@ -128,15 +130,15 @@ class RecordedKube(FakeKube):
     def _note_job(self, made: Body) -> None:
         meta = made["metadata"]
         marks, owners = meta.get("annotations") or {}, meta.get("ownerReferences") or []
-        self.story.jobs.append(
-            JobMade(
-                at=self.clock.precise(),
-                owner=owners[0]["uid"] if owners else "",
-                slot=parse_time(marks[SCHEDULED_FOR]) if SCHEDULED_FOR in marks else None,
-                name=meta["name"],
-                uid=meta["uid"],
-            )
+        job = JobMade(
+            at=self.clock.precise(),
+            owner=owners[0]["uid"] if owners else "",
+            slot=parse_time(marks[SCHEDULED_FOR]) if SCHEDULED_FOR in marks else None,
+            name=meta["name"],
+            uid=meta["uid"],
         )
+        self.story.jobs.append(job)
+        self.on_job(job)
 
 
 # The operator
@@ -207,7 +209,7 @@ class Life:
     def __init__(
         self, kube: FakeKube, *, settings: Settings, clock: LoopClock, cut: Cut | None = None
     ) -> None:
-        self.line = Line(kube, cut=cut, on_cut=self._end)
+        self.line = Line(kube, cut=cut, on_cut=self.cut_off)
         self.operator = Operator(api=self.line, settings=settings, clock=clock, random=Random(1))
         self.task = asyncio.create_task(self._run())
         self.ended = asyncio.Event()
@@ -258,13 +260,14 @@ class Life:
                     since = event["object"]["metadata"]["resourceVersion"]
                     (drop if event["type"] == "DELETED" else take)(event["object"])
 
-    def _end(self) -> None:
+    def cut_off(self) -> None:
+        """Like SIGKILL: nothing is finished, nothing is told."""
         self.line.dead = True
         self.task.cancel()
 
     async def kill(self) -> None:
-        """Like SIGKILL: nothing is finished, nothing is told."""
-        self._end()
+        """As `cut_off`, and wait until nothing of it is left."""
+        self.cut_off()
         await asyncio.gather(self.task, return_exceptions=True)
 
     async def terminate(self) -> None:
@@ -349,6 +352,11 @@ class World:
             await asyncio.sleep(rest)
             self.begin()
 
+    def cut_off(self) -> None:
+        assert self.life is not None
+        self.life.cut_off()
+        self.life = None
+
     async def kill(self) -> None:
         assert self.life is not None
         await self.life.kill()
@@ -399,6 +407,21 @@ class World:
     def fault(self, fault: Fault) -> Fault:
         self.kube.faults.append(fault)
         return fault
+
+    def refuse_jobs(self, why: str) -> None:
+        """From now on Jobs are refused by a policy."""
+        says = (
+            f"jobs.batch is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: {why}"
+        )
+        answer = Answer(code=422, reason="Invalid", message=says)
+        self.fault(Fault(action=answer, verb="create", resource="jobs", times=math.inf))
+
+    def story_of(self, uid: str) -> Story:
+        """What the API server has done to one schedule."""
+        return Story(
+            jobs=[job for job in self.story.jobs if job.owner == uid],
+            statuses=[written for written in self.story.statuses if written.owner == uid],
+        )
 
     # What users see
 
