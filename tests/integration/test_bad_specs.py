@@ -67,9 +67,12 @@ async def test_a_name_that_leaves_no_room_for_the_slot_is_told() -> None:
         pytest.param({"spec": {}}, id="no-pod"),
         pytest.param({"spec": {"template": {"spec": {"restartPolicy": "Never"}}}}, id="no-containers"),
         pytest.param(
-            {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": "none"}}}}, id="a-text-for-a-list"
+            {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": "none"}}}},
+            id="a-text-for-a-list",
         ),
-        pytest.param({"spec": {"template": {"metadata": [], "spec": {"containers": [1]}}}}, id="numbers-for-mappings"),
+        pytest.param(
+            {"spec": {"template": {"metadata": [], "spec": {"containers": [1]}}}}, id="numbers-for-mappings"
+        ),
     ],
 )
 async def test_a_broken_template_is_found_at_the_first_slot_and_told(template: dict[str, Any]) -> None:
@@ -135,7 +138,9 @@ async def test_every_bad_spec_together_costs_one_write_and_one_event_each() -> N
         pytest.param({"lastDecidedTime": "soon"}, id="no-time"),
         pytest.param({"runHistory": [{"scheduledTime": 7}]}, id="rows-that-are-none"),
         pytest.param({"counts": {"runs": -1}}, id="totals-below-zero"),
-        pytest.param({"lastDecidedTime": "2027-01-15T11:59:00Z", "suspension": {"reason": "?"}}, id="half-a-suspension"),
+        pytest.param(
+            {"lastDecidedTime": "2027-01-15T11:59:00Z", "suspension": {"reason": "?"}}, id="half-a-suspension"
+        ),
     ],
 )
 async def test_a_damaged_status_is_a_lost_ledger(status: dict[str, Any]) -> None:

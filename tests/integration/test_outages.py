@@ -43,7 +43,11 @@ async def test_an_outage_of_the_api_server_is_a_misfire_and_heals(
         back = world.clock.now()
         await world.until(back + 1500)
         assert promises_kept(world, uid, until=back + 1200)
-        on_time = [job.slot for job in world.story.jobs if (job.slot or 0) > back + 120 and job.at - (job.slot or 0) < 2]
+        on_time = [
+            job.slot
+            for job in world.story.jobs
+            if (job.slot or 0) > back + 120 and job.at - (job.slot or 0) < 2
+        ]
         assert len(on_time) >= 3
         missed = [job.slot for job in world.story.jobs if at(6) < (job.slot or 0) <= back - 120]
         if seconds == 3600:
@@ -104,7 +108,9 @@ async def test_a_restored_etcd_is_noticed_and_fire_once_runs_one_slot_for_all(re
     world = await restored("FireOnce", seconds=600, restart=restart)
     end = world.clock.now()
     assert world.status()["lastDecidedTime"] == format_time(end // 60 * 60)
-    assert len(world.runs()) - len(set(world.runs())) <= 1  # the evidence of one may be gone with etcd's memory
+    assert (
+        len(world.runs()) - len(set(world.runs())) <= 1
+    )  # the evidence of one may be gone with etcd's memory
     reasons = [reason for reason, _ in world.told()]
     assert reasons.count("Coalesced") <= 1
     assert world.runs()[-2:] == [end // 60 * 60 - 60, end // 60 * 60]
@@ -224,7 +230,11 @@ async def test_a_flight_that_breaks_stops_no_other(errors: list[dict[str, object
 
         async def nonsense(call: object) -> object:
             answer = await serve(call)
-            return {"kind": "List"} if (call.verb, call.resource) == ("create", "jobs") and "bad" in call.name else answer
+            return (
+                {"kind": "List"}
+                if (call.verb, call.resource) == ("create", "jobs") and "bad" in call.name
+                else answer
+            )
 
         world.kube.serve = nonsense
         await world.until(at(3, 30))

@@ -10,7 +10,7 @@ from cronschedule.api.names import SUSPENDED_LABEL
 from cronschedule.api.shapes import format_time
 from fakes.objects import namespace
 from integration.judge import Case, judge
-from integration.world import FAKE_TIME, World, at, running
+from integration.world import FAKE_TIME, at, running
 
 pytestmark = [FAKE_TIME]
 
@@ -210,5 +210,9 @@ async def test_the_moments_of_transitions_move_only_with_the_status() -> None:
             for kind in before.keys() & after.keys():
                 assert (before[kind][0] == after[kind][0]) == (before[kind][1] == after[kind][1])
         suspended = dict.fromkeys(status["Suspended"] for status in told)
-        moments = [("False", format_time(at(0))), ("True", format_time(at(1, 30))), ("False", format_time(at(2, 30)))]
+        moments = [
+            ("False", format_time(at(0))),
+            ("True", format_time(at(1, 30))),
+            ("False", format_time(at(2, 30))),
+        ]
         assert list(suspended) == moments

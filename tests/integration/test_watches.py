@@ -170,7 +170,9 @@ async def test_a_status_that_somebody_else_writes_at_the_same_time_is_read_again
             if call.resource == "cronschedules/status" and done < 12:
                 done += 1
                 if done % 3:  # twice before each write that goes through
-                    world.kube.edit("cronschedules", "default", "x", {"metadata": {"labels": {"n": str(done)}}})
+                    world.kube.edit(
+                        "cronschedules", "default", "x", {"metadata": {"labels": {"n": str(done)}}}
+                    )
             return await serve(call)
 
         world.kube.serve = meddled
