@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,28 @@ def test_what_cannot_be_recorded_is_recorded_once_it_can(world: World) -> None:
     assert world.status("x")["counts"]["runs"] == 1
     assert len(world.jobs("x")) == 1
     world.wait_for_events("x", "RunCreated")
+
+
+def test_two_operators_at_once_do_no_harm(
+    world: World, new_operator: Callable[[str], OperatorProcess]
+) -> None:
+    """Names and conflicts keep them apart, leader or not."""
+    new_operator("second").start()
+    newest = this_minute() - 120
+    catch_up = {"misfirePolicy": "CatchUp", "concurrencyPolicy": "Allow", "catchUp": {"maxConcurrent": 5}}
+    text, hangs = minutely_until(newest, 5), pod(outcome="hang")
+    once = [cron_schedule(f"once-{n}", text, job=hangs) for n in range(4)]
+    each = [cron_schedule(f"each-{n}", text, job=hangs, **catch_up) for n in range(4)]
+    world.create_with_ledger(*once, *each, decided_until=newest - 241)
+    for n in range(4):
+        world.wait_for_outcomes(f"once-{n}", "Active")
+        world.see_again(f"once-{n}")
+        assert world.counts(f"once-{n}") == {"runs": 1, "skipped": {"Coalesced": 4}}
+        assert len(world.jobs(f"once-{n}")) == 1
+        world.wait_for_outcomes(f"each-{n}", *["Active"] * 5)
+        world.see_again(f"each-{n}")
+        assert world.counts(f"each-{n}") == {"runs": 5}
+        assert len(world.jobs(f"each-{n}")) == 5
 
 
 def test_sigterm_ends_it_well_while_it_is_busy(world: World, operator: OperatorProcess) -> None:

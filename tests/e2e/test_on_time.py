@@ -7,6 +7,7 @@ slot, `slot`, comes due for all of them at once. Rules: semantics.md §3, §5, �
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -39,6 +40,7 @@ class Minute:
     world: World
     asleep: World
     woken: World
+    unlucky: World
     before: int
     slot: int
 
@@ -61,10 +63,15 @@ class Minute:
 
 @pytest.fixture(scope="module")
 def minute(kubectl: Kubectl, operator: OperatorProcess) -> Iterator[Minute]:
-    with World.fresh(kubectl) as world, World.fresh(kubectl) as asleep, World.fresh(kubectl) as woken:
+    with ExitStack() as ends:
+        world, asleep, woken, unlucky = (ends.enter_context(World.fresh(kubectl)) for _ in range(4))
+        ends.enter_context(unlucky.unreachable_webhook())
         before = have_seconds_left(40)
-        minute = Minute(world=world, asleep=asleep, woken=woken, before=before, slot=before + 60)
+        minute = Minute(
+            world=world, asleep=asleep, woken=woken, unlucky=unlucky, before=before, slot=before + 60
+        )
         _set_up_runs(minute)
+        _set_up_failures(minute)
         _set_up_twins(minute)
         _set_up_edits(minute)
         _set_up_suspensions(minute)
@@ -99,6 +106,11 @@ def _set_up_runs(minute: Minute) -> None:
     world.kubectl("delete", "csch", "recreated")
     eventually(lambda: world.jobs("recreated"), lambda jobs: not jobs)
     world.create(cron_schedule("recreated", minute.twice))
+
+
+def _set_up_failures(minute: Minute) -> None:
+    minute.unlucky.create_with_ledger(cron_schedule("x", minute.twice), decided_until=minute.before - 1)
+    minute.unlucky.wait_for_status("x", lambda status: "backlog" in status)
 
 
 def _set_up_twins(minute: Minute) -> None:
@@ -228,6 +240,16 @@ def test_allow_starts_a_run_beside_the_active_one(minute: Minute) -> None:
         job_name("allow", minute.slot),
     ]
     assert minute.world.status("allow")["activeRuns"] == 2
+
+
+def test_a_slot_that_could_not_run_is_given_up_when_the_next_is_due(minute: Minute) -> None:
+    (row,) = eventually(lambda: minute.unlucky.rows("x"), bool)
+    assert (row["scheduledTime"], row["outcome"]) == (format_time(minute.before), "Skipped")
+    assert row["reason"] == "CreateFailed"
+    assert "failed calling webhook" in row["message"]
+    status = minute.unlucky.status("x")
+    assert status["backlog"] == {"waiting": 1, "oldest": format_time(minute.slot)}
+    minute.unlucky.wait_for_events("x", "CreateFailed")
 
 
 def test_replace_deletes_the_active_run_for_the_new_one(minute: Minute) -> None:

@@ -66,6 +66,19 @@ def test_catch_up_waits_for_room_and_then_runs_in_order(full: World) -> None:
     assert [row["trigger"] for row in rows] == ["CatchUp"] * 3
 
 
+def test_what_may_heal_is_tried_again_until_it_does(world: World) -> None:
+    newest = this_minute() - 120
+    with world.unreachable_webhook():
+        world.create_with_ledger(cron_schedule("x", minutely_until(newest, 3)), decided_until=newest - 121)
+        trying = world.wait_for_status("x", lambda status: "backlog" in status)
+        assert "failed calling webhook" in condition(trying, "Ready")["message"]
+        assert condition(trying, "Ready")["status"] == "True"
+        assert trying["backlog"]["waiting"] == 3
+    coalesced, run = world.wait_for_outcomes("x", "Succeeded")
+    assert (coalesced["reason"], coalesced["count"], run["standsFor"]["count"]) == ("Coalesced", 2, 3)
+    assert world.counts("x") == {"runs": 1, "succeeded": 1, "skipped": {"Coalesced": 2}}
+
+
 def test_a_name_held_by_a_foreign_job_is_a_conflict(world: World) -> None:
     newest = this_minute()
     foreign = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job_name("x", newest)}}

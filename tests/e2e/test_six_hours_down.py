@@ -7,13 +7,24 @@ the simulation says, slot for slot. Rules: semantics.md §3, §8.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
 from cronschedule.api.shapes import format_time, parse_time
 from e2e.decisions import Decided, foretold, recorded, totals
-from e2e.world import JsonObject, World, cron_schedule, down, eventually, have_seconds_left, taken_up
+from e2e.world import (
+    JsonObject,
+    World,
+    condition,
+    cron_schedule,
+    down,
+    eventually,
+    have_seconds_left,
+    taken_up,
+)
 from localkube import Kubectl, OperatorProcess
 
 HOUR = 3600
@@ -112,3 +123,62 @@ def test_the_totals_count_every_slot(outage: Outage, name: str) -> None:
     schedule = outage.world.schedule(name)
     counts, decided = schedule["status"]["counts"], recorded(schedule)
     assert (counts["runs"], counts["skipped"]) == totals(decided)
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [
+        pytest.param("hourly-24h", {"RunCreated": 7}, id="each-run"),
+        pytest.param("hourly-1h", {"Stale": 1, "RunCreated": 1}, id="stale-together-and-a-run"),
+        pytest.param("nine-skip", {"Misfire": 1}, id="misfire"),
+        pytest.param("nine-once", {"Stale": 1}, id="stale"),
+        pytest.param(
+            "capped", {"CatchUpCapExceeded": 1, "RunCreated": 10}, id="capped-together-and-each-run"
+        ),
+    ],
+)
+def test_each_run_and_each_row_of_skips_has_one_event(
+    outage: Outage, name: str, reasons: dict[str, int]
+) -> None:
+    outage.when_decided(name)
+    outage.world.wait_for_events(name, *Counter(reasons).elements())
+
+
+def test_the_slots_that_a_run_stands_for_share_one_event(outage: Outage) -> None:
+    """The schedule goes on every minute, so only its oldest Events are looked at."""
+    outage.when_decided("minutely")
+    events = eventually(lambda: outage.world.events("minutely"), lambda events: len(events) >= 2)
+    assert sorted(event["reason"] for event in events[:2]) == ["Coalesced", "RunCreated"]
+    first, last = format_time(outage.now - 6 * HOUR), format_time(outage.now - 60)
+    (coalesced,) = (event for event in events if event["reason"] == "Coalesced")
+    assert f"360 slots from {first} to {last}" in coalesced["note"]
+
+
+def test_dropped_slots_alert_with_their_range(outage: Outage) -> None:
+    outage.when_decided("capped")
+    events = eventually(lambda: outage.world.events("capped"), lambda events: len(events) >= 11)
+    (alert,) = (event for event in events if event["reason"] == "CatchUpCapExceeded")
+    told = condition(outage.world.status("capped"), "BacklogTruncated")
+    assert (alert["type"], told["status"]) == ("Warning", "True")
+    dropped = [each.slot for each in outage.expected["capped"] if each.what == "CatchUpCapExceeded"]
+    for text in alert["note"], told["message"]:
+        assert dropped[0] in text
+        assert dropped[-1] in text
+
+
+def test_a_skipped_day_leaves_the_next_one_as_it_was(outage: Outage) -> None:
+    (misfire,) = outage.when_decided("nine-skip")
+    status = outage.world.status("nine-skip")
+    assert parse_time(status["nextScheduleTime"]) == parse_time(misfire.slot) + 24 * HOUR
+
+
+def test_catching_up_never_has_two_runs_at_a_time(outage: Outage) -> None:
+    for name in "hourly-24h", "capped":
+        outage.when_decided(name)
+        rows = eventually(
+            lambda name=name: outage.world.rows(name),
+            lambda rows: all(r["outcome"] != "Active" for r in rows),
+        )
+        runs = [row for row in rows if row["outcome"] != "Skipped"]
+        assert [row["scheduledTime"] for row in runs] == sorted(row["scheduledTime"] for row in runs)
+        assert all(earlier["completionTime"] <= later["startTime"] for earlier, later in pairwise(runs)), runs

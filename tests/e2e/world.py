@@ -273,6 +273,45 @@ class World:
         self.kubectl("delete", kinds, f"{self.namespace}-policy", "--ignore-not-found")
         eventually(self._probe_passes, bool)
 
+    @contextlib.contextmanager
+    def unreachable_webhook(self) -> Iterator[None]:
+        """While it lasts, no Job can be created in this namespace: the webhook to be asked does not answer."""
+        name = f"{self.namespace}.webhook.example"
+        rule = {
+            "apiGroups": ["batch"],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["jobs"],
+        }
+        webhook = {
+            "name": name,
+            "clientConfig": {"url": "https://127.0.0.1:9/nobody-listens-here"},
+            "rules": [rule],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}},
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        kind = "ValidatingWebhookConfiguration"
+        self.create(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": kind,
+                "metadata": {"name": name},
+                "webhooks": [webhook],
+            }
+        )
+        try:
+            eventually(self._job_passes, lambda passes: not passes)
+            yield
+        finally:
+            self.kubectl("delete", kind, name)
+            eventually(self._job_passes, bool)
+
+    def _job_passes(self) -> bool:
+        answer = self.kubectl.run("create", "job", "probe", "--image=probe", "--dry-run=server")
+        return answer.returncode == 0
+
     def _probe_passes(self) -> bool:
         """Policies take a moment to come into force; one that is denies this, too."""
         return self.kubectl.run("create", "configmap", "probe", "--dry-run=server").returncode == 0
