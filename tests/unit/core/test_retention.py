@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cronschedule.api.v1alpha1 import CronScheduleSpec, Row
-from cronschedule.core.jobs import SeenJob
+from cronschedule.core.jobs import SeenJob, read_job
 from cronschedule.core.retention import retain_jobs
 
 NOW = 1_800_014_400
@@ -20,26 +21,10 @@ def spec(**limits: Any) -> CronScheduleSpec:
 def seen(minute: int, state: str = "Succeeded", **changes: Any) -> SeenJob:
     """The Job of a slot so many minutes ago, which took ten seconds."""
     slot = NOW - 60 * minute
-    told = {
-        "namespace": "default",
-        "name": f"x-{minute}",
-        "uid": f"u{minute}",
-        "version": 1,
-        "owner_uid": "owner",
-        "state": state,
-        "deleting": False,
-        "created": slot,
-        "slot": slot,
-        "trigger": "Schedule",
-        "first": None,
-        "count": 1,
-        "started": slot,
-        "finished": None if state == "Active" else slot + 10,
-        "ttl": None,
-        "reason": "",
-        "message": "",
-    }
-    return SeenJob(**(told | changes))
+    metadata = {"namespace": "default", "name": f"x-{minute}", "uid": f"u{minute}", "resourceVersion": "1"}
+    finished = None if state == "Active" else slot + 10
+    told = {"state": state, "created": slot, "slot": slot, "started": slot, "finished": finished}
+    return replace(read_job({"metadata": metadata}), **(told | changes))
 
 
 def deleted(*jobs: SeenJob, rows: tuple[Row, ...] = (), last_decided: int = NOW, **limits: Any) -> list[str]:

@@ -26,7 +26,7 @@ def test_without_an_environment_the_defaults_hold() -> None:
         pytest.param("SUSPENSION_SELECTOR", "", id="selector-of-nothing"),
         pytest.param("CATCH_UP_PER_MINUTE", "0", id="no-catching-up"),
         pytest.param("CATCH_UP_ACTIVE", "-1", id="below-zero"),
-        pytest.param("WRITERS", "41", id="more-writers-than-connections"),
+        pytest.param("WRITERS", "5001", id="too-many-writers"),
         pytest.param("WRITERS", "4.5", id="half-a-writer"),
         pytest.param("LOG_LEVEL", "loud", id="log-level"),
         pytest.param("LOG_FORMAT", "xml", id="log-format"),

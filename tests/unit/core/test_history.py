@@ -1,0 +1,205 @@
+"""Decisions and outcomes become rows and totals (semantics.md §7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from cronschedule.api.reasons import SkipReason
+from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, ScheduleText
+from cronschedule.core.facts import Note, Ran, Skip, Start
+from cronschedule.core.history import (
+    record_decisions,
+    record_lost_ledger,
+    record_outcomes,
+    record_replaced,
+    trim,
+)
+from cronschedule.core.jobs import SeenJob, read_job
+
+NOON = 1_800_014_400
+TEXT = ScheduleText(expression="* * * * *", time_zone="Etc/UTC")
+EMPTY = CronScheduleStatus()
+
+
+def at(minute: int) -> int:
+    return NOON + 60 * minute
+
+
+def skip(first: int, last: int, reason: SkipReason = SkipReason.OVERLAP, message: str = "why") -> Skip:
+    count = last - first + 1
+    return Skip(reason=reason, schedule=TEXT, first=at(first), last=at(last), count=count, message=message)
+
+
+def ran(minute: int, *, first: int | None = None) -> Ran:
+    since = minute if first is None else first
+    start = Start(slot=at(minute), trigger="Schedule", first=at(since), count=minute - since + 1)
+    return Ran(start=start, job=f"x-{minute}")
+
+
+def seen(minute: int, **changes: object) -> SeenJob:
+    metadata = {"namespace": "default", "name": f"x-{minute}", "uid": f"u{minute}", "resourceVersion": "1"}
+    told = {"created": at(minute), "slot": at(minute), "trigger": "Schedule", **changes}
+    return replace(read_job({"metadata": metadata}), **told)
+
+
+def spans(status: CronScheduleStatus) -> list[tuple[str, int, int, int]]:
+    """Reason or outcome, first, last and count of each row, oldest first, in minutes since noon."""
+    return [
+        (
+            row.reason if row.outcome == "Skipped" and row.reason else row.outcome,
+            ((row.first_scheduled_time or row.scheduled_time) - NOON) // 60,
+            (row.scheduled_time - NOON) // 60,
+            row.count or 1,
+        )
+        for row in reversed(status.run_history)
+    ]
+
+
+# Folding
+
+
+def test_adjacent_skips_for_one_reason_are_one_row() -> None:
+    status = record_decisions(EMPTY, [skip(1, 1), skip(2, 4), skip(5, 5)], at(5))
+    assert spans(status) == [("Overlap", 1, 5, 5)]
+    assert status.counts.skipped == {"Overlap": 5}
+
+
+def test_a_row_of_one_slot_says_neither_count_nor_first() -> None:
+    (row,) = record_decisions(EMPTY, [skip(1, 1)], at(1)).run_history
+    assert (row.count, row.first_scheduled_time) == (None, None)
+
+
+def test_another_reason_or_a_run_in_between_begins_a_new_row() -> None:
+    told = [skip(1, 1), skip(2, 2, SkipReason.STALE), ran(3), skip(4, 4, SkipReason.STALE)]
+    assert spans(record_decisions(EMPTY, told, at(4))) == [
+        ("Overlap", 1, 1, 1),
+        ("Stale", 2, 2, 1),
+        ("Active", 3, 3, 1),
+        ("Stale", 4, 4, 1),
+    ]
+
+
+def test_folding_goes_on_where_an_earlier_write_left_off() -> None:
+    status = EMPTY
+    for minute in range(1, 11):
+        status = record_decisions(status, [skip(minute, minute)], at(minute))
+    assert spans(status) == [("Overlap", 1, 10, 10)]
+
+
+def test_a_row_about_a_lost_ledger_takes_no_skip_in() -> None:
+    lost = record_lost_ledger(EMPTY, Note(kind="LedgerLost", at=at(0), message="gone"), ())
+    status = record_decisions(lost, [skip(1, 1, SkipReason.LEDGER_LOST)], at(1))
+    assert [row.count for row in status.run_history] == [None, 0]
+
+
+# Runs
+
+
+def test_a_run_that_stands_for_others_says_how_many_and_since_when() -> None:
+    (row,) = record_decisions(EMPTY, [ran(5, first=2)], at(5)).run_history
+    assert row.stands_for is not None
+    assert (row.stands_for.count, row.stands_for.first) == (4, at(2))
+
+
+def test_a_run_that_stands_for_itself_says_nothing_of_that() -> None:
+    (row,) = record_decisions(EMPTY, [ran(5)], at(5)).run_history
+    assert row.stands_for is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "totals"),
+    [
+        pytest.param({"state": "Succeeded", "finished": at(9)}, "Succeeded", (1, 0), id="succeeded"),
+        pytest.param({"state": "Failed", "finished": at(9), "reason": "Late"}, "Failed", (0, 1), id="failed"),
+        pytest.param({}, "Active", (0, 0), id="still-active"),
+        pytest.param({"deleting": True}, "Deleted", (0, 0), id="being-deleted"),
+        pytest.param(
+            {"deleting": True, "state": "Succeeded", "finished": at(9)},
+            "Succeeded",
+            (1, 0),
+            id="deleted-once-ended",
+        ),
+    ],
+)
+def test_a_row_gets_the_outcome_of_its_job(
+    changes: dict[str, object], outcome: str, totals: tuple[int, int]
+) -> None:
+    status = record_decisions(EMPTY, [ran(5)], at(5))
+    told = record_outcomes(status, {"x-5": seen(5, **changes)}, at(10))
+    assert told.run_history[0].outcome == outcome
+    assert (told.counts.succeeded, told.counts.failed) == totals
+    assert record_outcomes(told, {"x-5": seen(5, **changes)}, at(20)) == told
+
+
+def test_a_run_whose_job_is_gone_was_deleted_and_stays_so() -> None:
+    gone = record_outcomes(record_decisions(EMPTY, [ran(5)], at(5)), {}, at(10))
+    assert (gone.run_history[0].outcome, gone.run_history[0].completion_time) == ("Deleted", at(10))
+    assert record_outcomes(gone, {"x-5": seen(5, state="Succeeded", finished=at(11))}, at(12)) == gone
+
+
+def test_only_active_runs_can_be_replaced() -> None:
+    status = record_decisions(EMPTY, [ran(1), ran(2), ran(3)], at(3))
+    ended = record_outcomes(status, {f"x-{n}": seen(n) for n in (2, 3)}, at(4))
+    replaced = record_replaced(ended, ["x-1", "x-2"], at(5))
+    assert [row.outcome for row in reversed(replaced.run_history)] == ["Deleted", "Replaced", "Active"]
+
+
+def test_runs_whose_jobs_are_there_are_known_again_after_a_loss() -> None:
+    note = Note(kind="LedgerLost", at=at(3), message="m" * 500)
+    status = record_lost_ledger(EMPTY, note, [seen(1), seen(3), seen(4)])
+    assert [row.job for row in status.run_history] == [None, "x-3", "x-1"]
+    assert status.counts.runs == 2
+    assert len(status.run_history[0].message or "") == 256
+
+
+# Bounds
+
+
+def test_the_oldest_ended_rows_fall_off_and_active_ones_never() -> None:
+    active = [Row(scheduled_time=at(n), outcome="Active", job=f"x-{n}") for n in (9, 1, 0)]
+    ended = [Row(scheduled_time=at(n), outcome="Succeeded", job=f"x-{n}") for n in (8, 7, 6)]
+    rows = [active[0], *ended, *active[1:]]
+    assert [row.scheduled_time for row in trim(rows, 4)] == [at(9), at(8), at(1), at(0)]
+    assert trim(rows, 1) == (active[0], active[1], active[2])
+    assert trim(rows, 6) == tuple(rows)
+
+
+def test_totals_do_not_fall_off() -> None:
+    status = EMPTY
+    for minute in range(1, 101):
+        told = ran(minute) if minute % 2 else skip(minute, minute)
+        status = record_decisions(status, [told], at(minute))
+        status = status.model_copy(update={"run_history": trim(status.run_history, 10)})
+    assert status.counts == Counts(runs=50, skipped={"Overlap": 50})
+
+
+@pytest.mark.parametrize("length", [256, 257, 100_000])
+def test_messages_are_cut_to_256_characters(length: int) -> None:
+    (row,) = record_decisions(EMPTY, [skip(1, 1, message="m" * length)], at(1)).run_history
+    assert row.message == "m" * 256
+    status = record_decisions(EMPTY, [ran(5)], at(5))
+    failed = seen(5, state="Failed", finished=at(6), reason="r" * length, message="m" * length)
+    (row,) = record_outcomes(status, {"x-5": failed}, at(6)).run_history
+    assert row.message == "m" * 256
+    assert row.reason == "r" * 64
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slots_decided_are_runs_and_skips_whatever_comes(seed: int) -> None:
+    random, status, minute = Random(seed), EMPTY, 0
+    for _ in range(200):
+        length = random.randint(1, 5)
+        told = (
+            ran(minute + 1)
+            if random.random() < 0.5
+            else skip(minute + 1, minute + length, random.choice(list(SkipReason)))
+        )
+        minute += 1 if isinstance(told, Ran) else length
+        status = record_decisions(status, [told], at(minute))
+        status = status.model_copy(update={"run_history": trim(status.run_history, 7)})
+        assert status.counts.runs + sum(status.counts.skipped.values()) == minute
+        rows = spans(status)
+        assert all(count == last - first + 1 for _, first, last, count in rows)
