@@ -30,6 +30,8 @@ async def test_while_suspended_nothing_is_written_per_slot_and_it_is_one_row_aft
         assert {what for what in told if what[0] not in ("get", "list")} == set()
         assert "nextScheduleTime" not in world.status()
         world.resume_tenant()
+        await world.until(at(63, 40))
+        assert world.status()["lastDecidedTime"] == format_time(at(63, 30))
         await world.until(at(64, 30))
         assert world.told() == [("Succeeded", 1), ("Succeeded", 1), ("TenantSuspended", 61), ("Succeeded", 1)]
         assert world.reasons().count("TenantSuspended") == 1

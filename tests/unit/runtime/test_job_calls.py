@@ -64,6 +64,16 @@ async def test_a_job_of_another_owner_is_a_conflict_and_left_alone() -> None:
     assert kept["metadata"]["uid"] == foreign["metadata"]["uid"]
 
 
+async def test_the_job_that_a_schedule_of_the_same_name_had_before_is_not_taken() -> None:
+    """Deleted and made anew: the old one's Jobs may still be there."""
+    kube, owner = a_cluster()
+    former = Owner(namespace="default", name="x", uid="another")
+    assert isinstance(await create(kube, former), Created)
+    attempt = await create(kube, owner)
+    assert isinstance(attempt, Refused)
+    assert attempt.reason == SkipReason.NAME_CONFLICT
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
