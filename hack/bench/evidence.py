@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,9 @@ def gather(
     kills: Sequence[float] = (),
 ) -> Evidence:
     """All records. `bodies`: the CronSchedules as they stand in the end. Raises EvidenceError."""
-    bodies = list(bodies)
+    bodies, audit, notes = list(bodies), list(audit), list(notes)
     created, writes = read_audit(audit, _uids(bodies))
+    created += read_unanswered(audit, notes, known={job.uid for job in created})
     last = {write.schedule: write.status for write in sorted(writes, key=lambda write: write.version)}
     for body in bodies:
         written = last.get(body["metadata"]["uid"])
@@ -98,6 +99,30 @@ def read_audit(
             if uid is not None:
                 writes.append(_write(event, uid))
     return created, writes
+
+
+def read_unanswered(
+    audit: Iterable[Mapping[str, Any]], notes: Iterable[Mapping[str, Any]], *, known: Collection[str]
+) -> Iterator[JobCreated]:
+    """Jobs whose creator was killed before it had its answer: logged as a failure, but the watcher saw them."""
+    seen = {
+        (note["namespace"], note["name"]): note
+        for note in notes
+        if note["type"] == "ADDED" and note["uid"] not in known
+    }
+    for event in audit:
+        where = event.get("objectRef") or {}
+        if (event.get("stage"), event["verb"], where.get("resource")) != (
+            "ResponseComplete",
+            "create",
+            "jobs",
+        ):
+            continue
+        note = seen.get((where.get("namespace"), where.get("name")))
+        if note is None or event["responseStatus"]["code"] < 500:
+            continue
+        stands = event["requestObject"]["metadata"] | {"uid": note["uid"], "resourceVersion": note["version"]}
+        yield from _job({**event, "responseObject": {"metadata": stands}})
 
 
 def read_ends(notes: Iterable[Mapping[str, Any]]) -> Iterator[JobEnded]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.errors import BenchError
-from bench.evidence import EvidenceError, gather, read_audit, read_ends, read_lines
+from bench.evidence import EvidenceError, gather, read_audit, read_ends, read_lines, read_unanswered
 from bench.records import JobCreated, JobEnded, StatusWrite
 from bench.soak import Options, plan_kills
 
@@ -154,3 +154,21 @@ def test_do_kills_follow_from_the_seed_and_leave_a_quiet_minute() -> None:
 def test_are_more_kills_than_fit_refused() -> None:
     with pytest.raises(BenchError, match="do not fit"):
         plan_kills(Options(minutes=2, schedules=1, kills=90, longest_down=40, seed=5))
+
+
+def test_is_a_job_counted_whose_creator_was_killed_before_its_answer() -> None:
+    slot = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-03-03T09:00:00Z"}
+    asked = {"name": "a-1", "annotations": slot, "ownerReferences": [{"kind": "CronSchedule", "uid": "s-1"}]}
+    event = {
+        "stage": "ResponseComplete",
+        "verb": "create",
+        "objectRef": {"resource": "jobs", "namespace": "n", "name": "a-1"},
+        "responseStatus": {"code": 504},
+        "requestReceivedTimestamp": "2026-03-03T09:00:00Z",
+        "requestObject": {"metadata": asked},
+    }
+    note = {"type": "ADDED", "namespace": "n", "name": "a-1", "uid": "j-1", "version": 7}
+    (job,) = read_unanswered([event], [note], known=set())
+    assert (job.schedule, job.uid, job.version) == ("s-1", "j-1", 7)
+    assert list(read_unanswered([event], [], known=set())) == []
+    assert list(read_unanswered([event], [note], known={"j-1"})) == []
