@@ -166,6 +166,18 @@ def test_a_rare_slot_is_found_and_nothing_before_it(schedule: str, after: str, e
     assert slots.newest(moment(after), following - 1) is None
 
 
+@pytest.mark.parametrize("year", range(1996, 2040))
+def test_the_first_second_of_a_year_belongs_to_it(year: int) -> None:
+    slots = slots_of("0 0 1 1 *", "Etc/UTC")
+    new_year = moment(f"{year}-01-01T00:00:00Z")
+    assert slots.after(new_year - 1) == new_year
+    assert slots.after(new_year) == moment(f"{year + 1}-01-01T00:00:00Z")
+    assert list(slots.between(new_year - HOUR, new_year)) == [new_year]
+    assert slots.newest(new_year - HOUR, new_year) == new_year
+    assert slots.count(new_year - HOUR, new_year) == 1
+    assert slots.count(new_year, new_year + HOUR) == 0
+
+
 def test_ranges_are_open_at_the_start_and_closed_at_the_end() -> None:
     slots = slots_of("0 * * * *", "Etc/UTC")
     ten, twelve = moment("2026-01-14T10:00:00Z"), moment("2026-01-14T12:00:00Z")

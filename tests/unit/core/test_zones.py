@@ -97,6 +97,15 @@ def test_a_strange_zone_changes_where_its_file_says(name: str) -> None:
     expect_the_changes_of_the_file(name, range(1972, 2038))
 
 
+@pytest.mark.parametrize(
+    ("name", "year"), [("Antarctica/Casey", 1969), ("Antarctica/Palmer", 1965), ("America/Inuvik", 1953)]
+)
+def test_a_change_in_the_first_second_of_a_year_is_seen(name: str, year: int) -> None:
+    assert year_start(year) in {moment for moment, _ in changes_in_file(name)}
+    expect_the_changes_of_the_file(name, range(year - 1, year + 2))
+    assert next(stretch.start for stretch in stretches(name, year)) == year_start(year)
+
+
 @pytest.mark.parametrize("start", sorted({name[0] for name in zone_names()}))
 def test_each_zone_changes_where_its_file_says_in_these_years(start: str) -> None:
     for name in sorted(name for name in zone_names() if name.startswith(start)):
