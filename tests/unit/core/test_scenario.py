@@ -143,6 +143,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "schedule.apiVersion: 'batch/v1' is not cronschedule.dev/v1alpha1",
     ),
     "a manifest without a name": (manifest(metadata={}), "schedule.metadata.name: is required"),
+    "a name that is no text": (manifest(metadata={"name": 5}), "schedule.metadata.name: is required"),
+    "an empty name": (manifest(metadata={"name": ""}), "schedule.metadata.name: is required"),
     "a manifest without a spec": (manifest(spec=None), "schedule.spec: is required"),
     "a manifest with another key": (manifest(data={}), "schedule.data: is not a known key"),
     "a name too long": (
@@ -207,6 +209,10 @@ TAKEN: dict[str, dict[str, Any]] = {
     ),
     "an edit after the end": scenario_with(edits=[{"at": "2027-01-01T00:00:00Z", "spec": {"suspend": True}}]),
     "a run of no length": scenario_with(runDuration="0s"),
+    "a run of no length as a number": scenario_with(runDuration=0),
+    "a run of years": scenario_with(
+        runDuration=10**12, schedule={"schedule": "0 * * * *", "concurrencyPolicy": "Allow"}
+    ),
     "a whole job template": with_spec(
         jobTemplate={
             "metadata": {"labels": {"a": "b"}},
@@ -225,3 +231,10 @@ def test_what_is_taken_does_not_change_these_three_runs(raw: dict[str, Any]) -> 
     answer = to_data(simulate(scenario))
     assert [decision["slot"][11:16] for decision in answer["decisions"]] == ["10:00", "11:00", "12:00"]
     assert answer["nextScheduleTime"] == "2026-01-14T13:00:00Z"
+
+
+def test_from_may_be_to() -> None:
+    scenario = read_scenario(scenario_with(to="2026-01-14T09:30:00Z"))
+    assert isinstance(scenario, Scenario)
+    answer = to_data(simulate(scenario))
+    assert (answer["decisions"], answer["lastDecidedTime"]) == ([], "2026-01-14T09:30:00Z")
