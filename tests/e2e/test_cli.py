@@ -172,8 +172,9 @@ def test_trigger_asks_the_overlap_guard(plugin: Plugin, world: World) -> None:
 
     world.edit("hangs", concurrencyPolicy="Replace")
     assert plugin("trigger", "hangs").code == 0
-    world.wait_for_status("hangs", lambda status: status["activeRuns"] == 1)
-    assert world.status("hangs")["counts"]["manual"] == 3
+    world.wait_for_status(
+        "hangs", lambda status: (status["activeRuns"], status["counts"]["manual"]) == (1, 3)
+    )
 
 
 def test_suspend_and_resume(plugin: Plugin, world: World) -> None:
