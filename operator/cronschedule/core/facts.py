@@ -50,6 +50,18 @@ class JobFact:
     first: int | None = None
     count: int = 1
 
+    @property
+    def stands_from(self) -> int:
+        """The oldest slot that it stands for, its own where that is all."""
+        slot = self.slot or 0
+        return slot if self.first is None else min(self.first, slot)
+
+    @property
+    def start(self) -> "Start":
+        """The start that made it; only for the Job of a slot."""
+        assert self.slot is not None
+        return Start(slot=self.slot, trigger=self.trigger, first=self.stands_from, count=self.count)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retry:

@@ -43,24 +43,35 @@ class _Draft:
     def skip_until(
         self, until: int, *, slots: Slots, text: ScheduleText, reason: SkipReason, message: str
     ) -> None:
-        """Decide the slots in (last decided, until]; those that have a Job are runs all the same."""
+        """Decide the slots in (last decided, until]; those that have a Job, or that one stands for, are its own."""
         while True:
-            after = self.ledger.last_decided
-            job = next_started(self.facts.jobs, after, until)
-            last = slots.newest(after, until if job is None or job.slot is None else job.slot - 1)
-            first = slots.after(after)
-            if last is not None and first is not None:
-                count = slots.count(after, last)
-                self.decisions.append(
-                    Skip(reason=reason, schedule=text, first=first, last=last, count=count, message=message)
-                )
-                self.ledger = replace(self.ledger, last_decided=last)
+            job = next_started(self.facts.jobs, self.ledger.last_decided, until)
             if job is None or job.slot is None:
+                self._skip(until, slots=slots, text=text, reason=reason, message=message)
                 return
-            self.ran(
-                Start(slot=job.slot, trigger=job.trigger, first=job.first or job.slot, count=job.count),
-                job.name,
+            self._skip(job.stands_from - 1, slots=slots, text=text, reason=reason, message=message)
+            self._skip(
+                job.slot - 1,
+                slots=slots,
+                text=text,
+                reason=SkipReason.COALESCED,
+                message=coalesced_message(job.slot),
             )
+            self.ran(job.start, job.name)
+
+    def _skip(
+        self, until: int, *, slots: Slots, text: ScheduleText, reason: SkipReason, message: str
+    ) -> None:
+        """Decide the slots in (last decided, until], none of which has a Job."""
+        after = self.ledger.last_decided
+        first, last = slots.after(after), slots.newest(after, until)
+        if first is None or last is None:
+            return
+        count = slots.count(after, last)
+        self.decisions.append(
+            Skip(reason=reason, schedule=text, first=first, last=last, count=count, message=message)
+        )
+        self.ledger = replace(self.ledger, last_decided=last)
 
     def ran(self, start: Start, job: str) -> None:
         self.decisions.append(Ran(start=start, job=job))
@@ -260,10 +271,8 @@ def _carry_out(draft: _Draft, case: Case, verdict: Verdict) -> None:
             reason=verdict.reason,
             message=verdict.message,
         )
-    elif isinstance(verdict, Adopt) and verdict.job.slot is not None:
-        job = verdict.job
-        first = job.first if job.first is not None else case.oldest
-        draft.ran(Start(slot=verdict.job.slot, trigger=job.trigger, first=first, count=job.count), job.name)
+    elif isinstance(verdict, Adopt):
+        draft.ran(verdict.job.start, verdict.job.name)
 
 
 def _start(case: Case) -> Start:

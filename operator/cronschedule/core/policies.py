@@ -87,16 +87,15 @@ def already_started(case: Case) -> Verdict | None:
     job = next_started(case.facts.jobs, case.after, case.now)
     if job is None or job.slot is None:
         return None
-    if case.oldest == job.slot:
-        return Adopt(job=job)
-    if case.spec.misfire_policy == "CatchUp":
-        return None
     before = case.slots.newest(case.after, job.slot - 1)
     if before is None:
         return Adopt(job=job)
-    if case.spec.misfire_policy == "FireOnce":
+    if case.oldest >= job.stands_from or case.spec.misfire_policy == "FireOnce":
         return Settle(until=before, reason=SkipReason.COALESCED, message=coalesced_message(job.slot))
-    return Settle(until=before, reason=SkipReason.MISFIRE, message=_MISFIRE)
+    if case.spec.misfire_policy == "CatchUp":
+        return None
+    missed = min(before, job.stands_from - 1)
+    return Settle(until=missed, reason=SkipReason.MISFIRE, message=_MISFIRE)
 
 
 def retry_over(case: Case) -> Verdict | None:
@@ -205,12 +204,12 @@ def next_started(jobs: tuple[JobFact, ...], after: int, until: int) -> JobFact |
 def _settle_prefix(
     case: Case, last: int | None, reason: SkipReason, message: Callable[[CronScheduleSpec], str]
 ) -> Settle | None:
-    """Skip the due slots up to `last`, but none that has a Job already or comes after one."""
+    """Skip the due slots up to `last`, but none that a Job stands for already or that comes after one."""
     if last is None:
         return None
-    job = next_started(case.facts.jobs, case.after, last)
-    if job is not None and job.slot is not None:
-        last = case.slots.newest(case.after, job.slot - 1)
+    job = next_started(case.facts.jobs, case.after, case.now)
+    if job is not None and job.stands_from <= last:
+        last = case.slots.newest(case.after, job.stands_from - 1)
     return Settle(until=last, reason=reason, message=message(case.spec)) if last is not None else None
 
 

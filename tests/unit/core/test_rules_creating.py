@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from acts import a_job, a_retry, a_spec, at, carry_out, clock, create, facts_of, known, with_spec
+from acts import TENANT, a_job, a_retry, a_spec, at, carry_out, clock, create, facts_of, known, with_spec
 
 from cronschedule.api.reasons import SkipReason
 from cronschedule.core.facts import Skip
@@ -214,6 +214,27 @@ CRASHES = {
         now="12:00:10",
         expected={"10:00": "CatchUpCapExceeded", "11:00": "Run", "12:00": "Run"},
     ),
+    "the policy was edited to CatchUp since, and the Job stands for older ones": Crashed(
+        spec=CATCH_UP | {"maxStaleness": "24h", "concurrencyPolicy": "Allow"},
+        job=a_job("12:00", first=at("11:00"), count=2),
+        now="12:00:10",
+        expected={"10:00": "CatchUp run", "11:00": "Coalesced", "12:00": "Run"},
+    ),
+    "the policy was edited to CatchUp since, with a cap, and the Job stands for older ones": Crashed(
+        spec=CATCH_UP | {"maxStaleness": "24h", "catchUp": {"maxRuns": 1}},
+        job=a_job("12:00", active=False, first=at("11:00"), count=2),
+        now="12:00:10",
+        expected={"10:00": "CatchUpCapExceeded", "11:00": "Coalesced", "12:00": "Run"},
+    ),
+    "the policy was edited to Skip since, and the Job stands for older ones": Crashed(
+        spec={"misfirePolicy": "Skip"},
+        job=a_job("12:00", first=at("11:00"), count=2),
+        now="12:10",
+        expected={"10:00": "Misfire", "11:00": "Coalesced", "12:00": "Run"},
+    ),
+    "a forged mark of slots to come": Crashed(
+        spec={}, job=a_job("10:00", first=at("12:00"), count=9), now="10:10", expected={"10:00": "Run"}
+    ),
     "too stale by now": Crashed(
         spec={"maxStaleness": "10m"}, job=a_job("10:00"), now="10:30", expected={"10:00": "Run"}
     ),
@@ -251,6 +272,21 @@ def test_section_4_an_edit_of_the_schedule_leaves_an_unrecorded_run_a_run() -> N
         "10:00": "ScheduleChanged",
         "11:00": "Run",
         "12:00": "ScheduleChanged",
+    }
+
+
+def test_rule_2_what_an_unrecorded_run_stands_for_is_settled_with_it_whatever_came_since() -> None:
+    facts = facts_of(jobs=(a_job("12:00", first=at("11:00"), count=2),))
+    settled = {"11:00": "Coalesced", "12:00": "Run"}
+    edited = with_spec(facts, schedule="15 * * * *")
+    assert carry_out(edited, "13:10").words == settled | {
+        "10:00": "ScheduleChanged",
+        "13:00": "ScheduleChanged",
+    }
+    suspended = replace(facts, tenant_suspended=TENANT)
+    assert carry_out(suspended, "13:10").words == settled | {
+        "10:00": "TenantSuspended",
+        "13:00": "TenantSuspended",
     }
 
 
