@@ -177,7 +177,8 @@ class CronScheduleSpec(Shape):
         ge=1,
         le=200,
         description="How many rows status.runHistory keeps, from 1 to 200; default 50. The oldest rows fall"
-        " off, those of active runs never; status.counts goes on counting what fell off.",
+        " off, those of active runs never; status.counts goes on counting what fell off. Fewer are kept when"
+        " long messages would make the status larger than 64 KiB.",
     )
     job_template: JobTemplate = Field(
         description="The Job that is created for a slot. An edit applies to slots that are not decided yet."

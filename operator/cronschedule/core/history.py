@@ -6,12 +6,17 @@ Rows are newest first. Rows fall off, totals do not.
 from collections.abc import Iterable, Mapping, Sequence
 
 from cronschedule.api.reasons import SkipReason
+from cronschedule.api.shapes import Shape
 from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, StandsFor
 from cronschedule.core.facts import Decision, Note, Ran, Skip
 from cronschedule.core.jobs import SeenJob
 
 LONGEST_MESSAGE = 256
 LONGEST_REASON = 64
+LARGEST_STATUS = 64 * 1024
+"""Bytes of a status as JSON."""
+MOST_ROWS = 1000
+"""What the schema of `runHistory` takes."""
 
 
 def record_decisions(
@@ -58,16 +63,16 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[Se
     )
 
 
-def record_manual(status: CronScheduleStatus, jobs: Iterable[SeenJob], limit: int) -> CronScheduleStatus:
+def record_manual(status: CronScheduleStatus, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
     """Rows for runs that a person started: for no slot, placed by the time of their Job's creation.
 
-    Once rows have fallen off, Jobs older than the oldest row may have been among them and are not told again.
+    Once rows of such runs have fallen off, Jobs older than the oldest row may have been among them and are not told
+    again.
     """
     rows = list(status.run_history)
     known = {row.job for row in rows}
-    oldest = (
-        min((row.start_time or row.scheduled_time for row in rows), default=0) if len(rows) >= limit else 0
-    )
+    fallen_off = status.counts.manual > sum(row.trigger == "Manual" for row in rows)
+    oldest = min((row.start_time or row.scheduled_time for row in rows), default=0) if fallen_off else 0
     fresh = [job for job in jobs if job.slot is None and job.name not in known and job.created >= oldest]
     if not fresh:
         return status
@@ -127,9 +132,28 @@ def record_outcomes(status: CronScheduleStatus, jobs: Mapping[str, SeenJob], now
     )
 
 
-def trim(rows: Sequence[Row], limit: int) -> tuple[Row, ...]:
-    """At most `limit` rows: the oldest finished ones fall off, those of active runs never."""
-    excess = len(rows) - limit
+def trim(status: CronScheduleStatus, limit: int) -> CronScheduleStatus:
+    """The status with at most `limit` rows and, as JSON, at most `LARGEST_STATUS` bytes.
+
+    The oldest finished rows fall off, those of active runs never: with more than some 200 active runs at a time the
+    status may be larger. Beyond `MOST_ROWS` the API server would refuse it, and then nothing could be recorded any
+    more, so there the oldest rows fall off whatever they are.
+    """
+    rows = _drop_oldest_finished(status.run_history, len(status.run_history) - limit)[:MOST_ROWS]
+    status = status.model_copy(update={"run_history": rows})
+    if sum(map(_size_at_most, rows)) < LARGEST_STATUS // 2:
+        return status  # not measured: that would cost as much as planning
+    excess = _size(status) - LARGEST_STATUS
+    kept: list[Row] = []
+    for row in reversed(rows):
+        if excess > 0 and row.outcome != "Active":
+            excess -= _size(row) + 1
+        else:
+            kept.append(row)
+    return status.model_copy(update={"run_history": tuple(reversed(kept))})
+
+
+def _drop_oldest_finished(rows: Sequence[Row], excess: int) -> tuple[Row, ...]:
     kept = []
     for row in reversed(rows):
         if excess > 0 and row.outcome != "Active":
@@ -137,6 +161,16 @@ def trim(rows: Sequence[Row], limit: int) -> tuple[Row, ...]:
             continue
         kept.append(row)
     return tuple(reversed(kept))
+
+
+def _size_at_most(row: Row) -> int:
+    """Bytes as JSON, where a character may take six."""
+    return 400 + 6 * (len(row.message or "") + len(row.reason or "") + len(row.job or ""))
+
+
+def _size(part: Shape) -> int:
+    """Bytes as JSON."""
+    return len(part.model_dump_json(by_alias=True, exclude_none=True).encode())
 
 
 def _count_skip(counts: Counts, skip: Skip) -> Counts:

@@ -70,11 +70,11 @@ def build_status(view: View) -> CronScheduleStatus:
             "active_runs": view.active_runs,
             "backlog": Backlog(waiting=waiting.count, oldest=waiting.oldest) if waiting is not None else None,
             "suspension": _suspension(suspension),
-            "run_history": trim(view.status.run_history, history_limit(view.spec)),
         }
     )
     wanted = [condition for tell in CONDITIONS if (condition := tell(view)) is not None]
-    return status.model_copy(update={"conditions": conditions.merge(view.before.conditions, wanted)})
+    merged = conditions.merge(view.before.conditions, wanted)
+    return trim(status.model_copy(update={"conditions": merged}), history_limit(view.spec))
 
 
 def history_limit(spec: CronScheduleSpec | None) -> int:

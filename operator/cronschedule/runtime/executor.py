@@ -31,7 +31,7 @@ from cronschedule.core.history import (
 )
 from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
 from cronschedule.core.retention import retain_jobs
-from cronschedule.core.status import View, build_status, history_limit, template_rejection
+from cronschedule.core.status import View, build_status, template_rejection
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
@@ -274,7 +274,7 @@ class Executor:
         snapshot = flight.snapshot
         entry = snapshot.entry
         jobs = self._inventory.jobs_of(entry.owner)
-        known = record_manual(flight.status, jobs.values(), history_limit(flight.facts.spec))
+        known = record_manual(flight.status, jobs.values())
         view = View(
             before=snapshot.status,
             status=record_outcomes(known, jobs, now),

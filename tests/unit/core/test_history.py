@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cronschedule.api.reasons import SkipReason
+from cronschedule.api.shapes import dump
 from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, ScheduleText
 from cronschedule.core.facts import Note, Ran, Skip, Start
 from cronschedule.core.history import (
     record_decisions,
     record_lost_ledger,
+    record_manual,
     record_outcomes,
     record_replaced,
     trim,
@@ -161,10 +166,44 @@ def test_runs_whose_jobs_are_there_are_known_again_after_a_loss() -> None:
 def test_the_oldest_ended_rows_fall_off_and_active_ones_never() -> None:
     active = [Row(scheduled_time=at(n), outcome="Active", job=f"x-{n}") for n in (9, 1, 0)]
     ended = [Row(scheduled_time=at(n), outcome="Succeeded", job=f"x-{n}") for n in (8, 7, 6)]
-    rows = [active[0], *ended, *active[1:]]
-    assert [row.scheduled_time for row in trim(rows, 4)] == [at(9), at(8), at(1), at(0)]
-    assert trim(rows, 1) == (active[0], active[1], active[2])
-    assert trim(rows, 6) == tuple(rows)
+    status = CronScheduleStatus(run_history=(active[0], *ended, *active[1:]))
+    assert [row.scheduled_time for row in trim(status, 4).run_history] == [at(9), at(8), at(1), at(0)]
+    assert trim(status, 1).run_history == tuple(active)
+    assert trim(status, 6) == status
+
+
+def json_bytes(status: CronScheduleStatus) -> int:
+    return len(json.dumps(dump(status), ensure_ascii=False, separators=(",", ":")).encode())
+
+
+@given(
+    message=st.text(st.characters(codec="utf-8"), max_size=256),
+    reason=st.text(st.characters(codec="utf-8"), max_size=64),
+    rows=st.integers(0, 400),
+    active=st.integers(0, 40),
+)
+def test_a_status_never_exceeds_64_kib(*, message: str, reason: str, rows: int, active: int) -> None:
+    running = Row(scheduled_time=at(0), outcome="Active", job="j" * 63, trigger="Schedule", start_time=at(0))
+    ended = running.model_copy(
+        update={"outcome": "Failed", "completion_time": at(9), "reason": reason, "message": message}
+    )
+    full = CronScheduleStatus(run_history=(*(ended,) * rows, *(running,) * active))
+    trimmed = trim(full, 200)
+    assert json_bytes(trimmed) <= 64 * 1024
+    assert trimmed.run_history.count(running) == active
+    one_more = trimmed.model_copy(update={"run_history": (ended, *trimmed.run_history)})
+    all_of_them = len(trimmed.run_history) == min(rows + active, 200)
+    assert all_of_them or json_bytes(one_more) > 64 * 1024
+
+
+def test_active_rows_stay_in_a_status_that_is_too_large_until_the_schema_takes_no_more() -> None:
+    active = tuple(
+        Row(scheduled_time=at(n), outcome="Active", job=f"x-{n}", trigger="Schedule", start_time=at(n))
+        for n in reversed(range(1001))
+    )
+    assert trim(CronScheduleStatus(run_history=active[1:]), 50).run_history == active[1:]
+    one_more = EMPTY.model_copy(update={"run_history": active})
+    assert trim(one_more, 50).run_history == active[:-1]
 
 
 def test_totals_do_not_fall_off() -> None:
@@ -172,7 +211,7 @@ def test_totals_do_not_fall_off() -> None:
     for minute in range(1, 101):
         told = ran(minute) if minute % 2 else skip(minute, minute)
         status = record_decisions(status, [told], at(minute))
-        status = status.model_copy(update={"run_history": trim(status.run_history, 10)})
+        status = trim(status, 10)
     assert status.counts == Counts(runs=50, skipped={"Overlap": 50})
 
 
@@ -199,7 +238,30 @@ def test_slots_decided_are_runs_and_skips_whatever_comes(seed: int) -> None:
         )
         minute += 1 if isinstance(told, Ran) else length
         status = record_decisions(status, [told], at(minute))
-        status = status.model_copy(update={"run_history": trim(status.run_history, 7)})
+        status = trim(status, 7)
         assert status.counts.runs + sum(status.counts.skipped.values()) == minute
         rows = spans(status)
         assert all(count == last - first + 1 for _, first, last, count in rows)
+
+
+# Runs by hand
+
+
+def by_hand(minute: int) -> SeenJob:
+    return replace(seen(minute), name=f"x-manual-{minute}", slot=None, trigger="Manual", created=at(minute))
+
+
+def test_a_run_by_hand_is_counted_once_though_its_row_fell_off() -> None:
+    jobs = [by_hand(1), by_hand(3)]
+    told = record_manual(EMPTY, jobs)
+    assert ([row.job for row in told.run_history], told.counts.manual) == (["x-manual-3", "x-manual-1"], 2)
+    ended = record_outcomes(told, {}, at(9))
+    for limit, later in ((1, []), (2, ["x-manual-5"])):
+        trimmed = trim(ended, limit)
+        again = record_manual(trimmed, [*jobs, *[by_hand(5) for _ in later]])
+        assert again.counts.manual == 2 + len(later)
+
+
+def test_a_run_by_hand_is_told_though_rows_of_slots_fell_off() -> None:
+    status = trim(record_outcomes(record_decisions(EMPTY, [ran(1), ran(2), ran(3)], at(3)), {}, at(4)), 1)
+    assert [row.job for row in record_manual(status, [by_hand(2)]).run_history] == ["x-3", "x-manual-2"]
