@@ -75,6 +75,28 @@ def test_a_clock_that_is_set_makes_slots_due_and_never_undoes_decisions(
     assert status["counts"]["runs"] == 1
 
 
+def test_skips_of_one_row_are_one_event_that_repeats(world: World, operator: OperatorProcess) -> None:
+    newest = this_minute() - 120
+    world.create_with_ledger(
+        cron_schedule("x", minutely_until(newest, 1), job=pod(outcome="hang")), decided_until=newest - 1
+    )
+    operator.start(clock="+0s")
+    world.wait_for_outcomes("x", "Active")
+    for hours in (1, 2, 3):
+        operator.set_clock(f"+{hours}h")
+        _, skipped = eventually(
+            lambda: world.rows("x"), lambda rows, hours=hours: rows[-1].get("count", len(rows) - 1) == hours
+        )
+    assert (skipped["reason"], skipped["firstScheduledTime"]) == ("Overlap", format_time(newest + HOUR))
+    (event,) = eventually(
+        lambda: [event for event in world.events("x") if event["reason"] == "Overlap"],
+        lambda events: events and events[0].get("series", {}).get("count") == 3,
+    )
+    assert event["note"] == f"Skipped {format_time(newest + HOUR)}: Still active: {job_name('x', newest)}."
+    printed = world.kubectl("events", "--for=cronschedule/x", f"--namespace={world.namespace}")
+    assert "(x3 over " in printed
+
+
 def _wait_for_true_clock(world: World) -> None:
     """Until the operator has taken up a schedule at a moment that is not ahead."""
 

@@ -105,6 +105,12 @@ async def test_an_event_that_cannot_be_posted_holds_nothing_up(failure: str) -> 
     assert told.world.events() == []
 
 
+@pytest.mark.parametrize("failure", ["unavailable", "reset", "too-many-requests"])
+async def test_an_event_is_tried_again(failure: str) -> None:
+    told = await play(STORY, faults=story_of_a_fault("event-post", QUICK[failure], times=2))
+    assert [event["reason"] for event in told.world.events()] == ["RunCreated"] * 4
+
+
 def waits(world: World, write: str, since: int) -> list[int]:
     """The seconds between tries of a write."""
     verb, resource = WRITES[write]

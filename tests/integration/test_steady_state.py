@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from cronschedule.api.shapes import format_time, parse_time
 from fakes.objects import namespace
 from integration.judge import Case, judge
 from integration.world import FAKE_TIME, World, at, running, with_settings
@@ -92,13 +93,35 @@ async def test_other_peoples_labels_and_annotations_cost_nothing() -> None:
 
 
 async def test_a_skipped_slot_costs_one_status_and_one_event() -> None:
+    """§7: one Event per row of skips. While the row grows it is a series."""
     async with running(job_seconds=None) as world:
         world.create()
         await world.until(at(1, 30))
         await world.until(at(11, 30))
         told = without_audit(world.story.counts(since=at(1, 30)))
-        assert told == {("update", "cronschedules/status"): 10, ("create", "events"): 10}
+        assert told == {
+            ("update", "cronschedules/status"): 10,
+            ("create", "events"): 1,
+            ("patch", "events"): 9,
+        }
         assert world.told() == [("Active", 1), ("Overlap", 10)]
+        (event,) = [event for event in world.events() if event["reason"] == "Overlap"]
+        assert event["series"]["count"] == 10
+        assert parse_time(event["series"]["lastObservedTime"]) == at(11)
+        assert event["note"].startswith(f"Skipped {format_time(at(2))}: Still active: x-")
+
+
+async def test_a_row_that_outlives_its_event_is_told_anew() -> None:
+    """Events are kept for an hour, and those of a crash are lost."""
+    async with running(job_seconds=None) as world:
+        world.create()
+        await world.until(at(5, 30))
+        for event in world.events():
+            world.kube.remove("events", "default", event["metadata"]["name"])
+        await world.until(at(7, 30))
+        (event,) = world.events()
+        assert event["note"].startswith(f"Skipped 5 slots from {format_time(at(2))} to {format_time(at(6))}")
+        assert event["series"]["count"] == 6
 
 
 async def test_a_thousand_schedules_of_one_minute_run_on_time_and_cost_as_much_each() -> None:

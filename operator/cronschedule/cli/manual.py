@@ -4,7 +4,7 @@ The guard is asked before the Job is created, not together with it: between the 
 From its creation on the Job counts for the operator's own guard as any run does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cronschedule.api.names import SUSPENDED_LABEL, TRIGGER_REASON
@@ -13,9 +13,8 @@ from cronschedule.cli.live import Live
 from cronschedule.core.facts import Start
 from cronschedule.core.jobs import Owner, SeenJob, build_job, read_job
 
-LONGEST_JOB_NAME = 63
-NAMES = 10
-"""Names that are tried: a script may trigger more than once within a second."""
+LONGEST_STEM = 50
+"""A Job's name has 63 characters at most: `-manual-` and the five that the API server adds take the rest."""
 BUILT_IN_MARK = "cronjob.kubernetes.io/instantiate"
 """The annotation of `kubectl create job --from=cronjob/…`, which tools know manual runs by."""
 
@@ -41,24 +40,15 @@ def active_runs(jobs: Iterable[Mapping[str, Any]]) -> list[SeenJob]:
     return [seen for job in jobs if (seen := read_job(job)).fact.active]
 
 
-def manual_jobs(live: Live, reason: str | None, now: int) -> Iterator[dict[str, Any]]:
-    """The Job, under the first name, and under others for the case that it is taken: one for each second from now."""
-    job = _manual_job(live, reason, now)
-    for moment in range(now, now + NAMES):
-        job["metadata"]["name"] = manual_job_name(live.name, moment)
-        yield job
+def manual_job(live: Live, reason: str | None, now: int) -> dict[str, Any]:
+    """It is for no slot, so its pods are told the moment it was asked for. `live.spec` must be there.
 
-
-def _manual_job(live: Live, reason: str | None, now: int) -> dict[str, Any]:
-    """It is for no slot, so its pods are told the moment it was asked for. `live.spec` must be there."""
+    The API server completes its name, so that none is taken twice, however soon the Job before is gone.
+    """
     assert live.spec is not None
     owner = Owner(namespace=live.namespace, name=live.name, uid=live.uid)
     job = build_job(owner, live.spec, Start(slot=now, trigger="Manual", first=now, count=1))
+    del job["metadata"]["name"]
+    job["metadata"]["generateName"] = live.name[:LONGEST_STEM].rstrip("-.") + "-manual-"
     job["metadata"]["annotations"] |= {BUILT_IN_MARK: "manual"} | ({TRIGGER_REASON: reason} if reason else {})
     return job
-
-
-def manual_job_name(schedule: str, now: int) -> str:
-    """`billing-manual-1764504000`; a long name of a schedule is cut."""
-    suffix = f"-manual-{now}"
-    return schedule[: LONGEST_JOB_NAME - len(suffix)].rstrip("-.") + suffix

@@ -3,6 +3,7 @@
 Rows are newest first. Rows fall off, totals do not.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from cronschedule.api.reasons import SkipReason
@@ -37,6 +38,16 @@ def record_decisions(
     )
 
 
+def row_of(rows: Iterable[Row], skip: Skip) -> Row | None:
+    """The row that a skip is told in, with those next to it; `None` once it has fallen off."""
+    for row in rows:
+        first = row.first_scheduled_time or row.scheduled_time
+        same = row.outcome == "Skipped" and row.reason == skip.reason.value
+        if same and first <= skip.first <= row.scheduled_time:
+            return row
+    return None
+
+
 def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
     """A row that says that there is no record of what came before; it is about no slot.
 
@@ -66,14 +77,14 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[Se
 def record_manual(status: CronScheduleStatus, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
     """Rows for runs that a person started: for no slot, placed by the time of their Job's creation.
 
-    Once rows of such runs have fallen off, Jobs older than the oldest row may have been among them and are not told
-    again.
+    A Job that was made later than the one of its name that is known is another run. Once rows of such runs have
+    fallen off, Jobs older than the oldest row may have been among them and are not told again.
     """
     rows = list(status.run_history)
-    known = {row.job for row in rows}
+    known = {row.job: row.scheduled_time if row.trigger == "Manual" else math.inf for row in reversed(rows)}
     fallen_off = status.counts.manual > sum(row.trigger == "Manual" for row in rows)
     oldest = min((row.start_time or row.scheduled_time for row in rows), default=0) if fallen_off else 0
-    fresh = [job for job in jobs if job.slot is None and job.name not in known and job.created >= oldest]
+    fresh = [job for job in jobs if job.slot is None and job.created > known.get(job.name, oldest - 1)]
     if not fresh:
         return status
     rows += [
@@ -113,7 +124,10 @@ def record_outcomes(status: CronScheduleStatus, jobs: Mapping[str, SeenJob], now
         if row.outcome != "Active" or row.job is None:
             rows.append(row)
             continue
-        row = _outcome(row, jobs.get(row.job), now)
+        job = jobs.get(row.job)
+        if job is not None and row.trigger == "Manual" and job.created > row.scheduled_time:
+            job = None  # another Job has its name by now
+        row = _outcome(row, job, now)
         counted = row.trigger != "Manual"
         if row.outcome == "Succeeded":
             counts = counts.model_copy(update={"succeeded": counts.succeeded + counted})

@@ -28,6 +28,7 @@ from cronschedule.core.history import (
     record_manual,
     record_outcomes,
     record_replaced,
+    row_of,
 )
 from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
 from cronschedule.core.retention import retain_jobs
@@ -299,13 +300,16 @@ class Executor:
         for note in flight.notes:
             self._recorder.tell_note(owner, note)
         for decision in flight.decisions:
-            self._recorder.tell_decision(owner, decision)
+            if isinstance(decision, Skip):
+                self._recorder.tell_skip(owner, decision, row_of(flight.status.run_history, decision))
+            else:
+                self._recorder.tell_run(owner, decision)
         for job in flight.replaced:
             self._recorder.tell_replaced(owner, job)
-        known = {row.job for row in flight.snapshot.status.run_history}
+        known = {(row.job, row.scheduled_time) for row in flight.snapshot.status.run_history}
         for row in flight.status.run_history:
-            if row.trigger == "Manual" and row.job is not None and row.job not in known:
-                self._recorder.tell_manual(owner, row.job, row.message or "no reason given")
+            if row.trigger == "Manual" and (row.job, row.scheduled_time) not in known:
+                self._recorder.tell_manual(owner, row)
         ready = find(flight.status.conditions, "Ready")
         before = find(flight.snapshot.status.conditions, "Ready")
         if ready is None or ready.status != "False" or ready.reason not in list(EventReason):

@@ -1,7 +1,8 @@
 """Tells people: writes the status, posts Events, logs one line per decision.
 
 Events are a convenience, rows of the status are the record: an Event that cannot be posted is dropped and counted,
-and never holds up a run.
+and never holds up a run. There is one Event per run and one per row of skips (`semantics.md §7`): when a row grows,
+its Event becomes a series.
 """
 
 import asyncio
@@ -17,17 +18,26 @@ import structlog
 from cronschedule.api import names
 from cronschedule.api.reasons import CATALOGUE, EventReason, SkipReason
 from cronschedule.api.shapes import dump, format_time
-from cronschedule.api.v1alpha1 import CronScheduleStatus
-from cronschedule.core.facts import Decision, Note, Skip
+from cronschedule.api.v1alpha1 import CronScheduleStatus, Row
+from cronschedule.core.facts import Note, Ran, Skip
 from cronschedule.core.jobs import Owner, now_utc
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Entry
-from cronschedule.runtime.kube import AlreadyExists, Api, KubeError
+from cronschedule.runtime.kube import (
+    AlreadyExists,
+    Api,
+    KubeError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES, EVENTS, MERGE_PATCH, replace_status
 from cronschedule.runtime.lanes import Lane, Lanes
 
 EVENTS_WAITING = 10_000
 POSTERS = 4
+TRIES = 3
 LONGEST_NOTE = 1024
 LONGEST_DRAIN = 2.0
 
@@ -72,11 +82,8 @@ class Recorder:
         )
         return marked
 
-    def tell_decision(self, owner: Owner, decision: Decision) -> None:
-        """Log and Event of one decision."""
-        if isinstance(decision, Skip):
-            self._tell_skip(owner, decision)
-            return
+    def tell_run(self, owner: Owner, decision: Ran) -> None:
+        """Log and Event of a run."""
         start = decision.start
         slot = format_time(start.slot)
         stands_for = (
@@ -93,26 +100,38 @@ class Recorder:
         note = f"Created Job {decision.job} for {slot} ({start.trigger}{stands_for})."
         self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=f"{start.slot}", job=decision.job)
 
-    def _tell_skip(self, owner: Owner, skip: Skip) -> None:
-        first, last = format_time(skip.first), format_time(skip.last)
+    def tell_skip(self, owner: Owner, skip: Skip, row: Row | None) -> None:
+        """Log and Event of a skip; `row` is where it is recorded, if that has not fallen off."""
         log.info(
-            "slot.skipped", **_who(owner), reason=skip.reason.value, first=first, last=last, count=skip.count
+            "slot.skipped",
+            **_who(owner),
+            reason=skip.reason.value,
+            first=format_time(skip.first),
+            last=format_time(skip.last),
+            count=skip.count,
         )
-        what = f"{last}" if skip.count == 1 else f"{skip.count} slots from {first} to {last}"
-        self._post(
-            owner, skip.reason, "Skip", f"Skipped {what}: {skip.message}", mark=f"{skip.first}-{skip.last}"
-        )
+        first, last, count = skip.first, skip.last, skip.count
+        if row is not None:
+            first, last = row.first_scheduled_time or row.scheduled_time, row.scheduled_time
+            count = row.count or 1
+        what = format_time(last)
+        if count > 1:
+            what = f"{count} slots from {format_time(first)} to {what}"
+        note = f"Skipped {what}: {skip.message}"
+        repeats = count if first < skip.first else None
+        self._post(owner, skip.reason, "Skip", note, mark=f"{first}", repeats=repeats)
 
     def tell_replaced(self, owner: Owner, job: str) -> None:
         log.info("run.replaced", **_who(owner), job=job)
         note = f"Deleted Job {job} for a newer slot."
         self._post(owner, EventReason.RUN_REPLACED, "Replace", note, mark=job, job=job)
 
-    def tell_manual(self, owner: Owner, job: str, why: str) -> None:
+    def tell_manual(self, owner: Owner, row: Row) -> None:
         """Log and Event of a run that a person started."""
-        log.info("run.manual", **_who(owner), job=job)
-        note = f"Job {job} was started by hand: {why}"
-        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=job, job=job)
+        log.info("run.manual", **_who(owner), job=row.job)
+        note = f"Job {row.job} was started by hand: {row.message or 'no reason given'}"
+        mark = f"{row.job}-{row.scheduled_time}"
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=mark, job=row.job)
 
     def tell_note(self, owner: Owner, note: Note) -> None:
         """Log and Event of a suspension, a resumption or a lost ledger."""
@@ -152,16 +171,35 @@ class Recorder:
             self._events.task_done()
 
     async def _post_event(self, event: dict[str, Any]) -> None:
-        path = EVENTS.path(namespace=event["metadata"]["namespace"])
-        try:
-            async with self._lanes.turn(Lane.EVENTS):
-                await self._api.request("POST", path, body=event)
-            self.counts["event.posted"] += 1
-        except AlreadyExists:
-            return  # told before, by an earlier life
-        except KubeError as error:
-            self.counts["event.dropped"] += 1
-            log.debug("event.dropped", reason=event["reason"], failure=str(error)[:256])
+        for attempt in range(TRIES):
+            try:
+                async with self._lanes.turn(Lane.EVENTS):
+                    await self._send(event)
+                self.counts["event.posted"] += 1
+                return
+            except AlreadyExists:
+                return  # told before, by an earlier life
+            except KubeError as error:
+                if attempt + 1 < TRIES and isinstance(error, Unreachable | ServerError | TooManyRequests):
+                    await asyncio.sleep(2**attempt)
+                    continue
+                self.counts["event.dropped"] += 1
+                log.debug("event.dropped", reason=event["reason"], failure=str(error)[:256])
+                return
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        """Post an Event, or make the one that is there a series. Raises `KubeError`."""
+        namespace, name = event["metadata"]["namespace"], event["metadata"]["name"]
+        if "series" in event:
+            path = EVENTS.path(namespace=namespace, name=name)
+            try:
+                await self._api.request(
+                    "PATCH", path, body={"series": event["series"]}, content_type=MERGE_PATCH
+                )
+                return
+            except NotFound:  # Events are kept for an hour
+                event = {key: value for key, value in event.items() if key != "series"}
+        await self._api.request("POST", EVENTS.path(namespace=namespace), body=event)
 
     def _post(
         self,
@@ -172,8 +210,12 @@ class Recorder:
         *,
         mark: str,
         job: str | None = None,
+        repeats: int | None = None,
     ) -> None:
-        """Queue an Event. Its name follows from what it is about, so that it is there once."""
+        """Queue an Event. Its name follows from what it is about, so that it is there once.
+
+        With `repeats`, the one that is there happened again and has happened so often by now.
+        """
         digest = hashlib.sha256(f"{owner.uid}/{reason.value}/{mark}".encode()).hexdigest()[:16]
         event: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
@@ -188,6 +230,8 @@ class Recorder:
             "reportingController": names.OPERATOR,
             "reportingInstance": self._instance,
         }
+        if repeats is not None:
+            event["series"] = {"count": repeats, "lastObservedTime": event["eventTime"]}
         if job is not None:
             event["related"] = {
                 "apiVersion": "batch/v1",

@@ -52,6 +52,9 @@ def answer(world, verb, rest, options):
     if verb == "create":
         created = json.load(sys.stdin)
         refuse(world, created["kind"])
+        if "name" not in created["metadata"]:
+            base = created["metadata"]["generateName"][:58]  # as the API server does it
+            created["metadata"]["name"] = f"{base}{len(world['objects']):05}"
         known = [o for o in world["objects"] if same(o, created["kind"], created["metadata"]["name"])]
         if known:
             end(

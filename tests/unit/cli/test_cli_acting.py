@@ -17,7 +17,7 @@ def test_trigger_makes_a_job_of_the_schedule(cli, cluster):
 
     answer = cli("trigger", "billing", "--reason", "invoice 4711")
 
-    assert (answer.code, answer.out) == (0, "default/billing: created Job billing-manual-1764504000.\n")
+    assert (answer.code, answer.out) == (0, "default/billing: created Job billing-manual-00002.\n")
     (found,) = made(cluster)
     metadata = found["metadata"]
     assert metadata["labels"] == {
@@ -40,8 +40,8 @@ def test_two_in_one_second_are_two_jobs(cli, cluster):
     assert cli("trigger", "billing").code == 0
     assert cli("trigger", "billing").code == 0
     assert [each["metadata"]["name"] for each in made(cluster)] == [
-        "billing-manual-1764504000",
-        "billing-manual-1764504001",
+        "billing-manual-00002",
+        "billing-manual-00003",
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_long_name_is_cut(cli, cluster):
     cli("trigger", name)
 
     (found,) = made(cluster)
-    assert found["metadata"]["name"] == "x" * 44 + "-manual-1764504000"
+    assert found["metadata"]["name"] == "x" * 44 + "-yyyyy-manual-00002"
     assert found["metadata"]["labels"]["cronschedule.dev/schedule"] == name
 
 

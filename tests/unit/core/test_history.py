@@ -265,3 +265,20 @@ def test_a_run_by_hand_is_counted_once_though_its_row_fell_off() -> None:
 def test_a_run_by_hand_is_told_though_rows_of_slots_fell_off() -> None:
     status = trim(record_outcomes(record_decisions(EMPTY, [ran(1), ran(2), ran(3)], at(3)), {}, at(4)), 1)
     assert [row.job for row in record_manual(status, [by_hand(2)]).run_history] == ["x-3", "x-manual-2"]
+
+
+def test_a_run_by_hand_under_the_name_of_one_that_is_gone_is_another_run() -> None:
+    before = record_manual(EMPTY, [by_hand(1)])
+    again = replace(by_hand(1), created=at(2))
+    status = record_outcomes(record_manual(before, [again]), {again.name: again}, at(3))
+    assert [(row.job, row.outcome) for row in status.run_history] == [
+        ("x-manual-1", "Active"),
+        ("x-manual-1", "Deleted"),
+    ]
+    assert status.counts.manual == 2
+    assert record_manual(status, [again]) == status
+
+
+def test_a_run_of_a_slot_that_lost_its_mark_is_no_run_by_hand() -> None:
+    status = record_decisions(EMPTY, [ran(1)], at(1))
+    assert record_manual(status, [replace(seen(1), slot=None, trigger="Manual", created=at(2))]) == status

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronschedule.cli import words
-from cronschedule.cli.cluster import AlreadyThere, Cluster, Forbidden
+from cronschedule.cli.cluster import Cluster, Forbidden
 from cronschedule.cli.errors import CommandError
 from cronschedule.cli.options import cluster_options, name_argument, output_option
 from cronschedule.cli.output import say, say_json, say_yaml, warn
@@ -37,31 +37,19 @@ def command(*, name: str, reason: str | None, wait: bool, force: bool, output: s
       kubectl cronschedule trigger billing -n team-a --reason "invoice 4711 was missing" --wait
     """
     from cronschedule.cli.live import read_live
-    from cronschedule.cli.manual import refuse_while_suspended
+    from cronschedule.cli.manual import manual_job, refuse_while_suspended
 
     live = read_live(cluster.schedule(name))
     here = cluster.within(live.namespace)
     refuse_while_suspended(live, _namespace(here))
     if not force:
         _ask_guard(live, here)
-    job = _create(live, reason, here)
+    job = here.create(manual_job(live, reason, words.now()))
     if output == "table":
         say(f"{live.title}: created Job {job['metadata']['name']}.")
     else:
         (say_json if output == "json" else say_yaml)(job)
     return _wait(here, job["metadata"]["name"]) if wait else 0
-
-
-def _create(live: "Live", reason: str | None, here: Cluster) -> dict[str, Any]:
-    from cronschedule.cli.manual import manual_jobs
-
-    refused = CommandError("the Job cannot be named")
-    for job in manual_jobs(live, reason, words.now()):
-        try:
-            return here.create(job)
-        except AlreadyThere as error:
-            refused = error
-    raise refused
 
 
 def _namespace(here: Cluster) -> dict[str, Any] | None:
