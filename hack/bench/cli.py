@@ -1,4 +1,4 @@
-"""The command line of the benches: `herd` and `soak`."""
+"""The command line of the benches: `herd`, `scale` and `soak`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import budget, herd, soak
+from bench import budget, herd, scale, soak
 from bench.errors import BenchError
 from localkube import LocalkubeError
 
@@ -20,6 +20,8 @@ examples:
   hack/bench/run herd                                200 runs due at once, and the same with built-in CronJobs
   hack/bench/run herd --count 1000 --only operator
   hack/bench/run herd --with-pods --minutes 5        Jobs that run and finish, five minutes of steady state
+  hack/bench/run scale --count 10000                 10,000 schedules with nothing due
+  hack/bench/run scale --count 10000 --outage 6      and a start after six hours
   hack/bench/run soak --minutes 4 --schedules 20 --kills 2
 
 Each bench brings up a local control plane of its own (hack/cluster tells more) and takes it down again.
@@ -57,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--keep", type=_empty, metavar="FOLDER", help="keep the logs and the evidence here")
     _add_herd(benches.add_parser("herd", parents=[common], help="many runs due in one minute"))
+    _add_scale(benches.add_parser("scale", parents=[common], help="many schedules, idle or after an outage"))
     _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
     return parser
 
@@ -75,6 +78,14 @@ def _add_herd(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--profile", type=Path, metavar="FILE", help="have cProfile profile the operator")
     parser.set_defaults(run=_herd)
+
+
+def _add_scale(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=_up_to(100_000), default=10_000, help="schedules (default: 10000)")
+    parser.add_argument("--tenants", type=_up_to(100), default=100, help="namespaces (default: 100)")
+    parser.add_argument("--outage", type=_up_to(24), default=0, metavar="HOURS", help="start after an outage")
+    parser.add_argument("--seconds", type=_up_to(600), default=60, help="how long to watch (default: 60)")
+    parser.set_defaults(run=_scale)
 
 
 def _add_soak(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +136,15 @@ def _herd(given: argparse.Namespace, folder: Path) -> int:
     checks = budget.check(outcomes[0])
     print(f"\n{budget.tell(checks)}")
     return 0 if all(line.holds for line in checks) else 1
+
+
+def _scale(given: argparse.Namespace, folder: Path) -> int:
+    options = scale.Options(
+        count=given.count, tenants=given.tenants, hours=given.outage, seconds=given.seconds
+    )
+    outcome = scale.measure(options, folder)
+    print(scale.report(outcome))
+    return 1 if outcome.complaints or (given.outage and outcome.decided is None) else 0
 
 
 def _soak(given: argparse.Namespace, folder: Path) -> int:

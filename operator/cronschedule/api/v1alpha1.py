@@ -95,15 +95,16 @@ class JobTemplate(Shape):
     @classmethod
     def _can_be_scheduled(cls, spec: dict[str, Any]) -> dict[str, Any]:
         for key in ("selector", "manualSelector"):
-            if spec.get(key):
+            if spec.get(key) is not None:
                 raise ValueError(f"{key} is not allowed: every Job gets a selector of its own")
         template = spec.get("template") or {}
         pod = template.get("spec") or {} if isinstance(template, dict) else template
         if not isinstance(pod, dict):
             raise ValueError(f"template.spec cannot be read: {pod!r} is not a mapping of keys to values")
-        policy = pod.get("restartPolicy", "Never")
-        if policy not in TEMPLATE_RESTART_POLICIES:
-            raise ValueError(f"template.spec.restartPolicy is {policy!r}: Never and OnFailure are allowed")
+        policy = pod.get("restartPolicy")
+        if pod and policy not in TEMPLATE_RESTART_POLICIES:
+            told = "missing" if policy is None else repr(policy)
+            raise ValueError(f"template.spec.restartPolicy is {told}: Never and OnFailure are allowed")
         return spec
 
 

@@ -129,6 +129,18 @@ def refused(raw, **options):
             id="a restart policy that no Job may have",
         ),
         pytest.param(
+            {"jobTemplate": job(template={"spec": {"containers": POD["containers"]}})},
+            [
+                "spec.jobTemplate.spec: template.spec.restartPolicy is missing: Never and OnFailure are allowed"
+            ],
+            id="no restart policy, which would be Always",
+        ),
+        pytest.param(
+            {"jobTemplate": job(manualSelector=False)},
+            ["spec.jobTemplate.spec: manualSelector is not allowed: every Job gets a selector of its own"],
+            id="a selector in all but name",
+        ),
+        pytest.param(
             {"jobTemplate": {**job(), "metadata": {"name": "x"}}},
             ["spec.jobTemplate.metadata.name: is not a known key: allowed are labels, annotations"],
             id="a name in the template",

@@ -11,7 +11,7 @@ def made(cluster):
 def test_trigger_makes_a_job_of_the_schedule(cli, cluster):
     template = {
         "metadata": {"labels": {"queue": "q"}},
-        "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}},
     }
     cluster.add(schedule(jobTemplate=template), namespace())
 
