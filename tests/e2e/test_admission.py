@@ -441,7 +441,9 @@ def fullest_status() -> CronScheduleStatus:
         last_failure_time=1774746000,
         next_schedule_time=1774746060,
         active_runs=1,
-        backlog=Backlog(waiting=2, oldest=1774746000),
+        backlog=Backlog(
+            waiting=2, oldest=1774746000, since=1774746000, at_first=3, done=1, through=1774746000
+        ),
         suspension=Suspension(since=1774746000, reason="TenantSuspended", message="m" * 256),
         counts=Counts(runs=5, succeeded=3, failed=1, skipped={"Coalesced": 360, "Stale": 2}),
         run_history=(row,) * 200,

@@ -248,7 +248,7 @@ def test_a_slot_that_could_not_run_is_given_up_when_the_next_is_due(minute: Minu
     assert row["reason"] == "CreateFailed"
     assert "failed calling webhook" in row["message"]
     status = minute.unlucky.status("x")
-    assert status["backlog"] == {"waiting": 1, "oldest": format_time(minute.slot)}
+    assert (status["backlog"]["waiting"], status["backlog"]["oldest"]) == (1, format_time(minute.slot))
     minute.unlucky.wait_for_events("x", "CreateFailed")
 
 

@@ -57,8 +57,10 @@ def test_catch_up_waits_for_room_and_then_runs_in_order(full: World) -> None:
     newest = this_minute() - 120
     schedule = cron_schedule("x", minutely_until(newest, 3), misfirePolicy="CatchUp")
     full.create_with_ledger(schedule, decided_until=newest - 180)
-    waiting = full.wait_for_status("x", lambda status: "backlog" in status)
-    assert waiting["backlog"] == {"waiting": 3, "oldest": format_time(newest - 120)}
+    waiting = full.wait_for_status(
+        "x", lambda status: condition(status, "CatchingUp").get("reason") == "Retrying"
+    )
+    assert (waiting["backlog"]["waiting"], waiting["backlog"]["oldest"]) == (3, format_time(newest - 120))
     assert condition(waiting, "CatchingUp")["status"] == "True"
     full.kubectl("delete", "resourcequota", "no-jobs")
     rows = full.wait_for_outcomes("x", "Succeeded", "Succeeded", "Succeeded")

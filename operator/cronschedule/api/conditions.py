@@ -9,7 +9,8 @@ MEANINGS = {
     " failed. False with InvalidSchedule, UnknownTimeZone or TemplateRejected.",
     "Stalled": "A person is needed. Only there while Ready is false for one of these reasons.",
     "Suspended": "No slot runs: TenantSuspended (a label of the namespace) or ScheduleSuspended (spec.suspend).",
-    "CatchingUp": "Slots wait under CatchUp. Only there while they do.",
+    "CatchingUp": "Slots wait under CatchUp. Only there while they do. The message says how many are done and how many"
+    " wait, why the next one does not start, and, once there is a pace to tell it from, when all will be through.",
     "BacklogTruncated": "Slots were dropped by the caps of catchUp. The message names the newest range.",
     "LastRunSucceeded": "How the last run ended, for information.",
 }

@@ -35,6 +35,24 @@ class EventReason(StrEnum):
     STATUS_REFUSED = "StatusRefused"
 
 
+class WaitReason(StrEnum):
+    """Why the oldest slot of a backlog does not run yet: the reason of condition CatchingUp."""
+
+    RUN_ACTIVE = "RunActive"
+    MAX_CONCURRENT = "MaxConcurrentReached"
+    BUDGET = "BudgetExhausted"
+    RETRYING = "Retrying"
+
+
+WAITS: dict[WaitReason, str] = {
+    WaitReason.RUN_ACTIVE: "The next one waits until the active run has ended (concurrencyPolicy Forbid).",
+    WaitReason.MAX_CONCURRENT: "The next one waits until one of the catchUp.maxConcurrent active runs has ended.",
+    WaitReason.BUDGET: "The next one waits for its turn in the operator's catch-up budget.",
+    WaitReason.RETRYING: "The Job of the next one could not be created yet and is tried again.",
+}
+"""What each means, in the sentence that the condition's message says it with."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """One reason: the type of its Event, and what it means, in a sentence for people."""

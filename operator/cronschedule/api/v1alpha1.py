@@ -224,6 +224,14 @@ class Backlog(Shape):
 
     waiting: Total = Field(0, description="How many slots wait.")
     oldest: Instant | None = Field(None, description="The oldest slot that waits.")
+    since: Instant | None = Field(None, description="When the operator first saw this backlog.")
+    at_first: Total | None = Field(None, description="How many slots waited then.")
+    done: Total | None = Field(None, description="How many of its slots have been run.")
+    through: Instant | None = Field(
+        None,
+        description="When nothing will wait any more if it goes on as it did since the backlog was first seen,"
+        " new slots included. Told anew with every decision; absent while the backlog does not shrink.",
+    )
 
 
 class Suspension(Shape):

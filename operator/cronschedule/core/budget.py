@@ -4,7 +4,6 @@ Pure: `now` is a monotonic clock's reading in seconds. Starts are paced, never s
 more than the limit, and after a restart the first one waits its turn like all others. Live slots do not come here.
 """
 
-import heapq
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -23,16 +22,40 @@ class Limits:
 
 @dataclass(kw_only=True, slots=True)
 class _Namespace:
-    """One namespace's queue, oldest backlog first, and when it may start its next run."""
+    """The schedules of one namespace that wait, with their oldest slots, and when the next one may start.
 
-    queue: list[tuple[int, Key]] = field(default_factory=list)
+    They are served in rounds: who waits when a round begins is served in it, oldest slot first; who comes later, or
+    again, waits for the next. So the oldest backlog goes first, and nobody is passed over for ever.
+    """
+
     ready_at: float
+    round: dict[Key, int] = field(default_factory=dict)
+    later: dict[Key, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.round) + len(self.later)
+
+    def add(self, key: Key, oldest: int) -> None:
+        (self.round if key in self.round else self.later)[key] = oldest
+
+    def remove(self, key: Key) -> None:
+        self.round.pop(key, None)
+        self.later.pop(key, None)
+
+    def take(self) -> Key:
+        """Whose turn it is; it waits no longer."""
+        if not self.round:
+            self.round, self.later = self.later, {}
+        key = min(self.round, key=lambda key: (self.round[key], key))
+        del self.round[key]
+        return key
 
 
 class Budget:
     """Schedules `ask`; `grant` says whose turn it is; who is granted may `spend` it once.
 
-    Namespaces take turns; within one the schedule with the oldest waiting slot goes first.
+    Namespaces take turns: the one that was served, or came, longest ago goes first. A turn counts as an active run
+    until its schedule asks or withdraws again: by then the Job that came of it, if any did, is counted itself.
     """
 
     def __init__(self, limits: Limits, *, now: float) -> None:
@@ -40,71 +63,82 @@ class Budget:
         self._began = now
         self._ready_at = now + 60 / limits.per_minute
         self._namespaces: dict[str, _Namespace] = {}
-        self._turns: deque[str] = deque()
-        self._asking: dict[Key, int] = {}
+        self._idle: deque[tuple[float, str]] = deque()
         self._granted: set[Key] = set()
+        self._spent: set[Key] = set()
 
     def __len__(self) -> int:
-        return len(self._asking)
+        """How many schedules wait."""
+        return sum(map(len, self._namespaces.values()))
 
-    def ask(self, key: Key, oldest: int) -> None:
+    @property
+    def known_namespaces(self) -> int:
+        """How many namespaces are remembered: those that wait, and those that were served just now."""
+        return len(self._namespaces)
+
+    def ask(self, key: Key, oldest: int, *, now: float) -> None:
         """Wait for a turn; `oldest` (UTC seconds) is the slot that waits longest."""
-        if key in self._granted or self._asking.get(key) == oldest:
+        self._spent.discard(key)
+        if key in self._granted:
             return
-        self._asking[key] = oldest
+        self._forget_idle(now)
         namespace = self._namespaces.get(key[0])
         if namespace is None:
-            ready_at = self._began + 60 / self._limits.per_minute_and_namespace
+            ready_at = max(now, self._began + 60 / self._limits.per_minute_and_namespace)
             namespace = self._namespaces[key[0]] = _Namespace(ready_at=ready_at)
-        if not namespace.queue:
-            self._turns.append(key[0])
-        heapq.heappush(namespace.queue, (oldest, key))
+        namespace.add(key, oldest)
 
-    def withdraw(self, key: Key) -> None:
-        """Wait no longer; a turn that was granted is lost."""
-        self._asking.pop(key, None)
+    def withdraw(self, key: Key) -> bool:
+        """Wait no longer; a turn that was granted is lost. Whether that may let another one in."""
+        had_turn = key in self._granted or key in self._spent
         self._granted.discard(key)
+        self._spent.discard(key)
+        namespace = self._namespaces.get(key[0])
+        if namespace:
+            namespace.remove(key)
+            self._note_idle(key[0], namespace)
+        return had_turn
 
     def spend(self, key: Key) -> bool:
         """Use the turn that was granted, if one was."""
         if key not in self._granted:
             return False
         self._granted.remove(key)
+        self._spent.add(key)
         return True
 
     def grant(self, *, now: float, active: int) -> Key | None:
         """The schedule whose turn it is now, if it is anyone's. `active` catch-up runs are active in the cluster."""
-        if now < self._ready_at or active + len(self._granted) >= self._limits.active:
+        moment = self.next_moment(active=active)
+        if moment is None or now < moment:
             return None
-        for _ in range(len(self._turns)):
-            name = self._turns.popleft()
-            namespace = self._namespaces[name]
-            if now < namespace.ready_at:
-                self._turns.append(name)
-                continue
-            key = self._oldest(namespace)
-            if namespace.queue:
-                self._turns.append(name)
-            if key is None:
-                continue
-            self._ready_at = now + 60 / self._limits.per_minute
-            namespace.ready_at = now + 60 / self._limits.per_minute_and_namespace
-            self._granted.add(key)
-            return key
-        return None
+        name = min(self._waiting(), key=lambda name: self._namespaces[name].ready_at)
+        namespace = self._namespaces[name]
+        key = namespace.take()
+        self._granted.add(key)
+        self._ready_at = now + 60 / self._limits.per_minute
+        namespace.ready_at = now + 60 / self._limits.per_minute_and_namespace
+        self._note_idle(name, namespace)
+        return key
 
-    def next_moment(self, now: float) -> float | None:
-        """When `grant` may have an answer; `None` while nobody waits."""
-        if not self._asking:
+    def next_moment(self, *, active: int) -> float | None:
+        """When it is somebody's turn; `None` while nobody waits, or a run has to end first."""
+        if active + len(self._granted) + len(self._spent) >= self._limits.active:
             return None
-        first = min((self._namespaces[name].ready_at for name in self._turns), default=now)
-        return max(first, self._ready_at)
+        first = min((self._namespaces[name].ready_at for name in self._waiting()), default=None)
+        return max(first, self._ready_at) if first is not None else None
 
-    def _oldest(self, namespace: _Namespace) -> Key | None:
-        """Take the schedule that waits longest off the queue; entries that were overtaken or withdrawn go too."""
-        while namespace.queue:
-            oldest, key = heapq.heappop(namespace.queue)
-            if self._asking.get(key) == oldest:
-                del self._asking[key]
-                return key
-        return None
+    def _waiting(self) -> list[str]:
+        return [name for name, namespace in self._namespaces.items() if namespace]
+
+    def _note_idle(self, name: str, namespace: _Namespace) -> None:
+        if not namespace:
+            self._idle.append((namespace.ready_at, name))
+
+    def _forget_idle(self, now: float) -> None:
+        """Namespaces in which nobody waits are forgotten once their pace would allow the next start."""
+        while self._idle and self._idle[0][0] <= now:
+            _, name = self._idle.popleft()
+            namespace = self._namespaces.get(name)
+            if namespace is not None and not namespace and namespace.ready_at <= now:
+                del self._namespaces[name]

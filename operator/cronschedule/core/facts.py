@@ -6,7 +6,7 @@ Moments are UTC seconds, spans are seconds.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cronschedule.api.reasons import SkipReason
+from cronschedule.api.reasons import SkipReason, WaitReason
 from cronschedule.api.v1alpha1 import CronScheduleSpec, ScheduleText
 from cronschedule.core.slots import Slots
 
@@ -150,10 +150,11 @@ class Note:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting:
-    """Due slots without a decision: how many, and the oldest."""
+    """Due slots without a decision: how many, the oldest, and why that one does not run yet."""
 
     count: int
     oldest: int
+    reason: WaitReason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ Starting up is not a special case: an old ledger makes many slots due, that is a
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from cronschedule.api.reasons import SkipReason
+from cronschedule.api.reasons import SkipReason, WaitReason
 from cronschedule.api.shapes import format_time
 from cronschedule.api.v1alpha1 import CronScheduleSpec, ScheduleText
 from cronschedule.core.cron import CronError
@@ -91,7 +91,7 @@ def plan(facts: Facts, now: int) -> Plan:
             start = verdict
         elif isinstance(verdict, Wait):
             wake = verdict.wake
-        waiting = _waiting(draft, slots)
+        waiting = _waiting(draft, slots, verdict)
     next_slot = None
     if slots is not None and not suspended:
         next_slot = slots.after(max(now, draft.ledger.last_decided))  # the clock may have been set back
@@ -288,9 +288,16 @@ def _start(case: Case) -> Start:
     )
 
 
-def _waiting(draft: _Draft, slots: Slots) -> Waiting | None:
+def _waiting(draft: _Draft, slots: Slots, verdict: Start | Wait | None) -> Waiting | None:
     after = draft.ledger.last_decided
     oldest = slots.after(after)
     if oldest is None or oldest > draft.now:
         return None
-    return Waiting(count=slots.count(after, draft.now), oldest=oldest)
+    reason = verdict.reason if isinstance(verdict, Wait) else _held_up_by(draft.facts, oldest)
+    return Waiting(count=slots.count(after, draft.now), oldest=oldest, reason=reason)
+
+
+def _held_up_by(facts: Facts, slot: int) -> WaitReason:
+    """Why a slot that may start does not: it has no turn in the budget. One that is tried again says that."""
+    retried = facts.retry is not None and facts.retry.start.slot == slot
+    return WaitReason.RETRYING if retried else WaitReason.BUDGET

@@ -7,7 +7,7 @@ The numbers are those of `semantics.md §3`; suspension and edits (rule 1, §5, 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cronschedule.api.reasons import SkipReason
+from cronschedule.api.reasons import SkipReason, WaitReason
 from cronschedule.api.shapes import format_duration, format_time
 from cronschedule.api.v1alpha1 import CronScheduleSpec
 from cronschedule.core.facts import Facts, JobFact, Retry
@@ -75,6 +75,7 @@ class Adopt:
 class Wait:
     """Verdict: the slot waits undecided; look again at `wake` at the latest."""
 
+    reason: WaitReason
     wake: int | None
 
 
@@ -115,7 +116,8 @@ def retry_pending(case: Case) -> Verdict | None:
     retry = case.retry
     if retry is None or case.now >= retry.not_before:
         return None
-    return Wait(wake=min(retry.not_before, case.slot + case.spec.max_staleness + 1))
+    wake = min(retry.not_before, case.slot + case.spec.max_staleness + 1)
+    return Wait(reason=WaitReason.RETRYING, wake=wake)
 
 
 def missed_slots_are_skipped(case: Case) -> Verdict | None:
@@ -160,7 +162,7 @@ def overlap(case: Case) -> Verdict | None:
     if case.spec.concurrency_policy != "Forbid" or not case.active:
         return None
     if case.spec.misfire_policy == "CatchUp":
-        return Wait(wake=case.slot + case.spec.max_staleness + 1)
+        return Wait(reason=WaitReason.RUN_ACTIVE, wake=case.slot + case.spec.max_staleness + 1)
     names = ", ".join(sorted(job.name for job in case.active)[:3])
     return Settle(until=case.slot, reason=SkipReason.OVERLAP, message=f"Still active: {names}.")
 
@@ -172,7 +174,7 @@ def throttle(case: Case) -> Verdict | None:
     catching_up = sum(job.trigger == "CatchUp" for job in case.active)
     if catching_up < case.spec.catch_up.max_concurrent:
         return None
-    return Wait(wake=case.slot + case.spec.max_staleness + 1)
+    return Wait(reason=WaitReason.MAX_CONCURRENT, wake=case.slot + case.spec.max_staleness + 1)
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,12 +1,13 @@
 """Facts, plan and history → the status to write. Computed once, at the end, from a table of conditions."""
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cronschedule.api import conditions
 from cronschedule.api.mistakes import Mistake
-from cronschedule.api.reasons import SkipReason
+from cronschedule.api.reasons import WAITS, SkipReason
 from cronschedule.api.shapes import format_duration, format_time
 from cronschedule.api.v1alpha1 import (
     Backlog,
@@ -21,14 +22,16 @@ from cronschedule.core.history import LONGEST_MESSAGE, trim
 from cronschedule.core.zones import EARLIEST, LATEST
 
 DEFAULT_RUN_HISTORY_LIMIT = 50
+FEWEST_FOR_A_PACE = 2
+"""Slots that must be through before anything is said about the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
     """All that the conditions are told from.
 
-    `before` is the status as it was read. `rejected` is the API server's sentence about a template it refused,
-    `retry` a slot whose Job could not be created yet.
+    `before` is the status as it was read. `caught_up` counts the catch-up runs begun since. `rejected` is the API
+    server's sentence about a template it refused, `retry` a slot whose Job could not be created yet.
     """
 
     before: CronScheduleStatus
@@ -39,6 +42,7 @@ class View:
     rejected: str | None
     retry: Retry | None
     active_runs: int
+    caught_up: int
     generation: int
     now: int
 
@@ -60,7 +64,8 @@ def read_ledger(status: CronScheduleStatus) -> Ledger | None:
 def build_status(view: View) -> CronScheduleStatus:
     """The status to write: the history so far, the plan's ledger, and the conditions."""
     ledger, plan = view.plan.ledger, view.plan
-    waiting, suspension = plan.waiting, ledger.suspension
+    suspension = ledger.suspension
+    backlog = _backlog(view)
     status = view.status.model_copy(
         update={
             "observed_generation": view.generation,
@@ -68,13 +73,39 @@ def build_status(view: View) -> CronScheduleStatus:
             "last_decided_time": ledger.last_decided,
             "next_schedule_time": plan.next_slot,
             "active_runs": view.active_runs,
-            "backlog": Backlog(waiting=waiting.count, oldest=waiting.oldest) if waiting is not None else None,
+            "backlog": backlog,
             "suspension": _suspension(suspension),
         }
     )
+    view = replace(view, status=status)
     wanted = [condition for tell in CONDITIONS if (condition := tell(view)) is not None]
     merged = conditions.merge(view.before.conditions, wanted)
     return trim(status.model_copy(update={"conditions": merged}), history_limit(view.spec))
+
+
+def _backlog(view: View) -> Backlog | None:
+    """What waits; under CatchUp also how far it has got. It changes with decisions, not with every look."""
+    waiting, before = view.plan.waiting, view.before.backlog or Backlog()
+    if waiting is None:
+        return None
+    backlog = Backlog(waiting=waiting.count, oldest=waiting.oldest)
+    if view.spec is None or view.spec.misfire_policy != "CatchUp":
+        return backlog
+    since, at_first = before.since, before.at_first
+    if since is None or at_first is None or not EARLIEST <= since <= view.now:
+        progress = {"since": view.now, "at_first": waiting.count, "done": view.caught_up}
+        return backlog.model_copy(update=progress)
+    done = (before.done or 0) + view.caught_up
+    backlog = backlog.model_copy(
+        update={"since": since, "at_first": at_first, "done": done, "through": before.through}
+    )
+    if backlog == before:
+        return backlog
+    gone = at_first - waiting.count
+    if gone < FEWEST_FOR_A_PACE:
+        return backlog.model_copy(update={"through": None})
+    through = view.now + math.ceil(waiting.count * (view.now - since) / gone)
+    return backlog.model_copy(update={"through": through if through <= LATEST else None})
 
 
 def history_limit(spec: CronScheduleSpec | None) -> int:
@@ -127,14 +158,16 @@ def _suspended(view: View) -> Condition | None:
 
 def _catching_up(view: View) -> Condition | None:
     """Only while slots wait under CatchUp."""
-    waiting = view.plan.waiting
-    if waiting is None or view.spec is None or view.spec.misfire_policy != "CatchUp":
+    waiting, backlog = view.plan.waiting, view.status.backlog
+    if waiting is None or backlog is None or backlog.since is None:
         return None
-    done = sum(row.trigger == "CatchUp" for row in view.status.run_history)
     message = (
-        f"{waiting.count} slots wait, the oldest is {format_time(waiting.oldest)}; {done} were caught up."
+        f"{backlog.done} done since {format_time(backlog.since)}, {waiting.count} waiting, the oldest of"
+        f" {format_time(waiting.oldest)}. {WAITS[waiting.reason]}"
     )
-    return _condition(view, "CatchingUp", "True", "BacklogWaiting", message)
+    if backlog.through is not None:
+        message += f" At the pace so far all will be through at about {format_time(backlog.through)}."
+    return _condition(view, "CatchingUp", "True", waiting.reason.value, message)
 
 
 def _backlog_truncated(view: View) -> Condition | None:

@@ -21,7 +21,7 @@ import structlog
 from cronschedule.api.conditions import find
 from cronschedule.api.reasons import EventReason
 from cronschedule.api.v1alpha1 import CronScheduleStatus
-from cronschedule.core.facts import Decision, Facts, Note, Plan, Retry, Skip, Start
+from cronschedule.core.facts import Decision, Facts, Note, Plan, Ran, Retry, Skip, Start
 from cronschedule.core.history import (
     record_decisions,
     record_lost_ledger,
@@ -285,6 +285,7 @@ class Executor:
             rejected=flight.rejected,
             retry=flight.facts.retry,
             active_runs=sum(job.fact.active for job in jobs.values()),
+            caught_up=sum(_is_catch_up(decision) for decision in flight.decisions),
             generation=entry.generation,
             now=now,
         )
@@ -357,3 +358,7 @@ class Executor:
             self._inventory.believe_schedule(body)
         held = self._inventory.schedules.get(entry.key)
         return held is None or held.version != entry.version
+
+
+def _is_catch_up(decision: Decision) -> bool:
+    return isinstance(decision, Ran) and decision.start.trigger == "CatchUp"

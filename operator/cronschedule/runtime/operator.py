@@ -36,7 +36,7 @@ class Operator:
             settings.catch_up,
             clock=clock,
             active=lambda: self.inventory.catching_up,
-            on_turn=self._poke,
+            on_turn=lambda key: self.loop.poke(key),
         )
         executor = Executor(
             api=api,
@@ -82,6 +82,7 @@ class Operator:
 
     def _poke(self, key: Key) -> None:
         self.loop.poke(key)
+        self.throttle.recheck()
 
     def _jobs_listed(self) -> None:
         self.inventory.keep_jobs(self.jobs.objects(), self.jobs.version)

@@ -8,7 +8,7 @@ from cronschedule.core.budget import Budget, Key, Limits
 from cronschedule.runtime.clock import Clock
 
 LOOK_AGAIN = 5.0
-"""Seconds, at most, between two looks while somebody waits."""
+"""Seconds, at most, between two looks, in case nobody told that a run has ended."""
 
 
 class Throttle:
@@ -27,16 +27,17 @@ class Throttle:
         """Whether this schedule may start a catch-up run now; if not, it waits and is poked when it may."""
         if self._budget.spend(key):
             return True
-        self._budget.ask(key, oldest)
+        self._budget.ask(key, oldest, now=self._clock.monotonic())
         self._changed.set()
         return False
 
     def withdraw(self, key: Key) -> None:
         """This schedule has nothing to catch up."""
-        self._budget.withdraw(key)
+        if self._budget.withdraw(key):
+            self._changed.set()
 
     def recheck(self) -> None:
-        """A run has ended, so that another may be let in."""
+        """A run may have ended, so that another may be let in."""
         self._changed.set()
 
     async def run(self) -> None:
@@ -46,8 +47,8 @@ class Throttle:
             now = self._clock.monotonic()
             while (key := self._budget.grant(now=now, active=self._active())) is not None:
                 self._on_turn(key)
-            moment = self._budget.next_moment(now)
-            rest = LOOK_AGAIN if moment is None else min(max(moment - now, 0.01), LOOK_AGAIN)
+            moment = self._budget.next_moment(active=self._active())
+            rest = LOOK_AGAIN if moment is None else min(moment - now, LOOK_AGAIN)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(rest):
+                async with asyncio.timeout(max(rest, 0.0)):
                     await self._changed.wait()

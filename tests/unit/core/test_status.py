@@ -9,9 +9,9 @@ import pytest
 
 from cronschedule.api.conditions import find
 from cronschedule.api.mistakes import Mistake
-from cronschedule.api.reasons import SkipReason
+from cronschedule.api.reasons import WAITS, SkipReason, WaitReason
 from cronschedule.api.shapes import dump
-from cronschedule.api.v1alpha1 import CronScheduleSpec, CronScheduleStatus, Row, ScheduleText
+from cronschedule.api.v1alpha1 import Backlog, CronScheduleSpec, CronScheduleStatus, Row, ScheduleText
 from cronschedule.core.facts import Ledger, Plan, Retry, Start, Suspended, Waiting
 from cronschedule.core.status import View, build_status, read_ledger
 
@@ -50,6 +50,7 @@ def told(
         "rejected": None,
         "retry": None,
         "active_runs": 0,
+        "caught_up": 0,
         "generation": 1,
     }
     status = CronScheduleStatus(run_history=rows)
@@ -116,9 +117,9 @@ RETRY = Retry(
         pytest.param(
             {
                 "spec": spec(misfirePolicy="CatchUp"),
-                "waiting": Waiting(count=3, oldest=NOON),
+                "waiting": Waiting(count=3, oldest=NOON, reason=WaitReason.BUDGET),
             },
-            {"CatchingUp": ("True", "BacklogWaiting")},
+            {"CatchingUp": ("True", "BudgetExhausted")},
             id="catching-up",
         ),
     ],
@@ -150,6 +151,112 @@ def test_what_was_dropped_by_the_caps_stays_told_when_its_row_has_fallen_off() -
     assert find(told(before=before, now=NOON + 999).conditions, "BacklogTruncated") == find(
         before.conditions, "BacklogTruncated"
     )
+
+
+def backlog_of(
+    count: int, *, before: CronScheduleStatus | None = None, minute: int = 0, done: int = 0, **view: Any
+) -> CronScheduleStatus:
+    """The status while so many slots wait, so many minutes after noon, with so many runs begun just now."""
+    reason = view.pop("reason", WaitReason.RUN_ACTIVE)
+    return told(
+        before=before,
+        spec=view.pop("spec", spec(misfirePolicy="CatchUp")),
+        waiting=Waiting(count=count, oldest=NOON - 3600, reason=reason),
+        caught_up=done,
+        now=NOON + 60 * minute,
+    )
+
+
+def catching_up(status: CronScheduleStatus) -> str:
+    condition = find(status.conditions, "CatchingUp")
+    assert condition is not None
+    return condition.message
+
+
+def test_a_backlog_tells_how_far_it_has_got_and_when_it_will_be_through() -> None:
+    first = backlog_of(10, done=1)
+    assert first.backlog is not None
+    assert (first.backlog.since, first.backlog.at_first, first.backlog.done) == (NOON, 10, 1)
+    second = backlog_of(9, before=first, minute=3, done=1)
+    third = backlog_of(8, before=second, minute=6, done=1)
+    assert third.backlog is not None
+    assert (third.backlog.done, third.backlog.through) == (
+        3,
+        NOON + 60 * 30,
+    )  # eight more, three minutes each
+    assert catching_up(third) == (
+        "3 done since 2027-01-15T12:00:00Z, 8 waiting, the oldest of 2027-01-15T11:00:00Z. The next one waits until the"
+        " active run has ended (concurrencyPolicy Forbid). At the pace so far all will be through at about"
+        " 2027-01-15T12:30:00Z."
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        pytest.param([10], False, id="just-begun"),
+        pytest.param([10, 9], False, id="one-is-no-pace"),
+        pytest.param([10, 9, 8], True, id="two-are"),
+        pytest.param([10, 11, 12], False, id="it-grows"),
+        pytest.param([10, 8, 10], False, id="it-has-grown-again"),
+    ],
+)
+def test_an_end_is_told_only_where_there_is_a_pace_to_tell_it_from(counts: list[int], says: bool) -> None:  # noqa: FBT001
+    status = None
+    for minute, count in enumerate(counts):
+        status = backlog_of(count, before=status, minute=minute, done=1)
+    assert status is not None
+    assert ("through at" in catching_up(status)) is says
+
+
+def test_time_that_passes_without_a_decision_changes_nothing() -> None:
+    """So that no look at a schedule writes its status for the estimate's sake."""
+    first = backlog_of(10)
+    second = backlog_of(7, before=first, minute=5, done=3)
+    assert backlog_of(7, before=second, minute=50) == second
+
+
+def test_the_next_backlog_counts_from_its_own_beginning() -> None:
+    first = backlog_of(7, before=backlog_of(10), minute=5, done=3)
+    none = told(before=first, spec=spec(misfirePolicy="CatchUp"), now=NOON + 600)
+    assert none.backlog is None
+    again = backlog_of(2, before=none, minute=20)
+    assert again.backlog is not None
+    assert (again.backlog.since, again.backlog.at_first, again.backlog.done) == (NOON + 1200, 2, 0)
+
+
+@pytest.mark.parametrize("reason", WaitReason)
+def test_a_backlog_says_why_its_next_slot_waits(reason: WaitReason) -> None:
+    status = backlog_of(3, reason=reason)
+    assert conditions(status)["CatchingUp"] == ("True", reason.value)
+    assert WAITS[reason] in catching_up(status)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param({"since": NOON + 9999, "at_first": 5}, id="begun-in-the-future"),
+        pytest.param({"since": -62_135_596_800, "at_first": 5}, id="begun-in-the-year-1"),
+        pytest.param({"since": NOON - 60}, id="not-known-how-many"),
+        pytest.param({"at_first": 5}, id="not-known-since-when"),
+    ],
+)
+def test_a_damaged_progress_begins_anew(damaged: dict[str, int]) -> None:
+    before = CronScheduleStatus(backlog=Backlog(waiting=3, **damaged))
+    status = backlog_of(3, before=before)
+    assert status.backlog is not None
+    assert (status.backlog.since, status.backlog.at_first, status.backlog.done) == (NOON, 3, 0)
+
+
+def test_an_end_in_another_millennium_is_not_told() -> None:
+    before = CronScheduleStatus(backlog=Backlog(waiting=99, since=-2_208_988_800, at_first=100))
+    assert "through at" not in catching_up(backlog_of(98, before=before))
+
+
+def test_a_slot_that_is_retried_under_another_policy_is_no_backlog_to_catch_up() -> None:
+    status = backlog_of(1, spec=spec(), reason=WaitReason.RETRYING)
+    assert "CatchingUp" not in conditions(status)
+    assert status.backlog == Backlog(waiting=1, oldest=NOON - 3600)
 
 
 def test_a_suspension_is_read_back_as_it_was_written() -> None:
