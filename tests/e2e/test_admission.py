@@ -313,6 +313,15 @@ CONTAINER = {"name": "c", "image": "i"}
             id="a quantity that is none",
         ),
         pytest.param(
+            {
+                "template": {
+                    "spec": {**POD, "containers": [{**CONTAINER, "resources": {"limits": {"cpu": 0.5}}}]}
+                }
+            },
+            "limits.cpu in body must be of type integer,string",
+            id="a fraction without quotes",
+        ),
+        pytest.param(
             {"template": {"spec": {**POD, "containers": [CONTAINER, CONTAINER]}}},
             "Duplicate value",
             id="a name twice",

@@ -87,6 +87,7 @@ class JobTemplate(Shape):
     spec: dict[str, Any] = Field(
         description="The specification of the Jobs: a batch/v1 JobSpec, as in `kubectl explain job.spec`."
         " The pod's restartPolicy must be Never or OnFailure, and selector and manualSelector are refused."
+        ' Quantities that are fractions are written as text, such as "0.5" or 500m.'
         " Finished Jobs are deleted by ttlSecondsAfterFinished and by the history limits, after the run is"
         " recorded."
     )

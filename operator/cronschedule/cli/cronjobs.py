@@ -220,7 +220,7 @@ def _with_plain_pods(done: Conversion, job: object) -> Any:
     """A copy whose pods have the metadata that a template may have; generators and people write more."""
     if not isinstance(job, Mapping):
         return job
-    job = deepcopy(dict(job))
+    job = {key: _with_quoted_fractions(part) for key, part in job.items()}
     template = job.get("template")
     if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
         metadata = template.pop("metadata")
@@ -232,6 +232,15 @@ def _with_plain_pods(done: Conversion, job: object) -> Any:
                 )
         job["template"] = ({"metadata": kept} if kept else {}) | template
     return job
+
+
+def _with_quoted_fractions(part: Any) -> Any:
+    """A copy where quantities such as 0.5 are text: a CRD takes no fraction for a number, as batch/v1 does."""
+    if isinstance(part, Mapping):
+        return {key: _with_quoted_fractions(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_with_quoted_fractions(item) for item in part]
+    return repr(part) if isinstance(part, float) and not part.is_integer() else part
 
 
 def _metadata(done: Conversion, cron_job: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,6 +107,8 @@ def _int_or_text(value: object, schema: Schema, path: str) -> Iterator[Mistake]:
     """A number or text; with a pattern, a quantity such as 500m or 1Gi."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         yield _not(value, "a number or text", path)
+    elif isinstance(value, float) and not value.is_integer():
+        yield _not(value, "a whole number or text: put it into quotes", path)
     elif "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
         yield _not(value, "a quantity such as 500m, 2 or 1Gi", path)
 

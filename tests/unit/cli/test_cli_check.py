@@ -117,6 +117,11 @@ def test_a_good_manifest_is_silent(cli):
             id="a quantity",
         ),
         pytest.param(
+            GOOD + "            resources: {limits: {cpu: 0.5}}\n",
+            f"15: {POD}.containers[0].resources.limits.cpu: 0.5 is not a whole number or text: put it into quotes",
+            id="a quantity that is a fraction, which the API server refuses",
+        ),
+        pytest.param(
             GOOD + "          - name: main\n",
             f"15: {POD}.containers[1]: has the same name as an item before it",
             id="two containers of one name",

@@ -176,6 +176,15 @@ def test_a_field_becomes_what_comes_closest(cli, change, path, value, sentence):
     assert sentence in "\n".join(said)
 
 
+def test_a_quantity_that_is_a_fraction_becomes_text(cli):
+    container = {"name": "a", "image": "b", "resources": {"limits": {"cpu": 0.5, "memory": 1073741824}}}
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    manifest, _ = converted(cli, cron_job(template={"spec": {"template": {"spec": pod}}}))
+
+    (made,) = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert made["resources"]["limits"] == {"cpu": "0.5", "memory": 1073741824}
+
+
 def test_metadata_keeps_what_its_author_wrote(cli):
     metadata = {
         "labels": {"app": "x"},
