@@ -24,8 +24,12 @@ from bench.traffic import Request, read_requests
 from bench.usage import Usage, usage
 
 OURS = "cronschedule-operator"
+PAGE = 500
 POLICIES = ("FireOnce", "Skip", "CatchUp")
 TEMPLATE_BYTES = 2048
+SETTLE = 10
+"""Seconds, and one more for each thousand schedules: in that time each is looked at once."""
+
 OBJECTS_A_SECOND = 20
 """What is waited for at most, on any machine."""
 
@@ -42,7 +46,8 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """`taken_up`, `ready`: seconds from the start of the process. `before`, `after`: when it was ready, and at the end.
+    """`taken_up`, `ready`: seconds from the start of the process. `loaded`: when it was ready; `before`, `after`: when
+    watching began and ended, which without an outage is once each schedule has been looked at.
 
     `first_job` and `decided`: seconds from the start to the first Job, and until each schedule had its first decision
     on record; `None` where that did not come in time.
@@ -51,6 +56,7 @@ class Outcome:
     options: Options
     taken_up: float
     ready: float
+    loaded: Usage
     before: Usage
     after: Usage
     requests: list[Request]
@@ -81,13 +87,16 @@ def measure(options: Options, folder: Path) -> Outcome:
             _set_back(place, options)
         begin = time.time()
         with operator.started():
-            ready, before = time.time() - begin, usage(operator.pid)
+            ready, loaded = time.time() - begin, usage(operator.pid)
+            if not options.hours:
+                time.sleep(SETTLE + options.count / 1000)
+            measured, before = time.time(), usage(operator.pid)
             time.sleep(options.seconds)
             end, after = time.time(), usage(operator.pid)
             complaints = complaints_of(operator)
         requests = [
             request
-            for request in read_requests(read_lines(place.audit_log), begin=begin, end=end)
+            for request in read_requests(read_lines(place.audit_log), begin=measured, end=end)
             if request.client == OURS
         ]
         notes = Notes(place.notes)
@@ -97,6 +106,7 @@ def measure(options: Options, folder: Path) -> Outcome:
         options=options,
         taken_up=taken_up,
         ready=ready,
+        loaded=loaded,
         before=before,
         after=after,
         requests=requests,
@@ -112,14 +122,16 @@ def report(outcome: Outcome) -> str:
     """The figures as a table."""
     options, idle = outcome.options, outcome.after.cpu - outcome.before.cpu
     writes = [request for request in outcome.requests if request.verb not in ("get", "list", "watch")]
+    lists = [request for request in outcome.requests if request.verb == "list"]
     rows = [
         ["schedules", f"{options.count}"],
         ["taken up for the first time", f"{outcome.taken_up:.1f} s"],
         ["started again: everything known", f"{outcome.ready:.1f} s"],
-        ["RSS then", mebibytes(outcome.before.rss)],
+        ["RSS then", mebibytes(outcome.loaded.rss)],
         [f"RSS at most, {options.seconds} s later", mebibytes(outcome.after.peak)],
         [f"CPU in {options.seconds} s", f"{idle:.2f} s ({100 * idle / options.seconds:.1f} % of a core)"],
         [f"writes in {options.seconds} s", f"{len(writes)}"],
+        [f"LISTs in {options.seconds} s, of {PAGE} at most", f"{len(lists)}"],
     ]
     if options.hours:
         rows += [

@@ -86,7 +86,7 @@ def _job_rules() -> list[Schema]:
             "fieldPath": ".selector",
         },
         {
-            "rule": "!has(self.manualSelector) || !self.manualSelector",
+            "rule": "!has(self.manualSelector)",
             "message": f"manualSelector {why}",
             "reason": "FieldValueForbidden",
             "fieldPath": ".manualSelector",
