@@ -6,7 +6,6 @@ set back in between, and what is measured is how soon everything is decided that
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -101,6 +100,7 @@ def measure(options: Options, folder: Path) -> Outcome:
         ]
         notes = Notes(place.notes)
         notes.look()
+        jobs = [when for when in notes.first_seen.values() if when >= begin]
     decided = _first_records(requests)
     return Outcome(
         options=options,
@@ -110,8 +110,8 @@ def measure(options: Options, folder: Path) -> Outcome:
         before=before,
         after=after,
         requests=requests,
-        first_job=min(notes.first_seen.values(), default=math.nan) - begin if notes.first_seen else None,
-        jobs=len(notes.first_seen),
+        first_job=min(jobs) - begin if jobs else None,
+        jobs=len(jobs),
         decided=max(decided.values()) - begin if len(decided) == options.count else None,
         undecided=options.count - len(decided),
         complaints=complaints,

@@ -163,7 +163,10 @@ def test_dropped_slots_alert_with_their_range(outage: Outage) -> None:
     dropped = [each.slot for each in outage.expected["capped"] if each.what == "CatchUpCapExceeded"]
     for text in alert["note"], told["message"]:
         assert dropped[0] in text
-        assert dropped[-1] in text
+        assert (
+            f"backfill capped --namespace {outage.world.namespace} --from {dropped[0]} --to {dropped[-1]}"
+            in text
+        )
 
 
 def test_a_skipped_day_leaves_the_next_one_as_it_was(outage: Outage) -> None:

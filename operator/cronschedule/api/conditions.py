@@ -11,7 +11,8 @@ MEANINGS = {
     "Suspended": "No slot runs: TenantSuspended (a label of the namespace) or ScheduleSuspended (spec.suspend).",
     "CatchingUp": "Slots wait under CatchUp. Only there while they do. The message says how many are done and how many"
     " wait, why the next one does not start, and, once there is a pace to tell it from, when all will be through.",
-    "BacklogTruncated": "Slots were dropped by the caps of catchUp. The message names the newest range.",
+    "BacklogTruncated": "Slots were dropped by the caps of catchUp. The message names the range and the command that"
+    " runs it. Gone once a Backfill has run it, or somebody has acknowledged it.",
     "LastRunSucceeded": "How the last run ended, for information.",
 }
 """What it means that a condition is true, by type."""

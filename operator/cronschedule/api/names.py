@@ -1,5 +1,7 @@
 """Names and marks that users see on the cluster."""
 
+from cronschedule.api.shapes import format_time
+
 GROUP = "cronschedule.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -39,3 +41,11 @@ LONGEST_NAME = 52
 def job_name(schedule: str, slot: int) -> str:
     """The name of the Job of a slot (UTC seconds): the lock against a second one (`semantics.md §4`)."""
     return f"{schedule}-{slot // 60}"
+
+
+def backfill_command(namespace: str, schedule: str, first: int, last: int) -> str:
+    """What to type to run the slots of a range (UTC seconds) after all."""
+    return (
+        f"kubectl cronschedule backfill {schedule} --namespace {namespace}"
+        f" --from {format_time(first)} --to {format_time(last)}"
+    )

@@ -6,8 +6,8 @@
     JobTemplate          metadata (TemplateMetadata: labels, annotations), spec (a batch/v1 JobSpec, a dict)
     CronScheduleStatus   observed_generation, conditions, schedule, last_decided_time, last_schedule_time,
                          last_successful_time, last_failure_time, next_schedule_time, active_runs, backlog,
-                         suspension, counts, run_history
-    Condition, ScheduleText, Backlog, Suspension, Counts, Row, StandsFor: the parts of the status
+                         truncated, suspension, counts, run_history, decided_slots
+    Condition, ScheduleText, Backlog, Truncation, Suspension, Counts, Row, StandsFor, Segment: its parts
 
 In Python durations are whole seconds and instants Unix seconds in UTC, in JSON `1h30m` (the only form that a
 user may write) and RFC 3339 with `Z`: see `shapes`, which also has `parse_duration`, `parse_time` and `dump`,
@@ -255,6 +255,11 @@ class Counts(Shape):
         0,
         description="How many runs people started by hand. They are for no slot and are counted here alone.",
     )
+    backfilled: Total = Field(
+        0,
+        description="How many slots that were skipped have been run by a Backfill since. They stay counted as"
+        " skipped.",
+    )
     skipped: dict[str, Total] = Field(
         default_factory=dict, description="How many slots were skipped, by reason.", max_length=64
     )
@@ -287,6 +292,23 @@ class Row(Shape):
     first_scheduled_time: Instant | None = Field(None, description="The oldest slot of a row about several.")
 
 
+class Segment(Shape):
+    """A stretch of slots with one fate."""
+
+    first: Instant = Field(description="The oldest of the slots.")
+    last: Instant = Field(description="The newest of them.")
+    count: Total = Field(description="How many they are.")
+    fate: Word = Field(description="What became of them.")
+
+
+class Truncation(Shape):
+    """What the caps of catchUp dropped and nobody has run or acknowledged since."""
+
+    first: Instant = Field(description="The oldest slot that was dropped.")
+    last: Instant = Field(description="The newest.")
+    count: Total = Field(description="How many were dropped.")
+
+
 class CronScheduleStatus(Shape):
     """What the operator has decided and seen. Only the operator writes it."""
 
@@ -313,6 +335,17 @@ class CronScheduleStatus(Shape):
     )
     active_runs: Total = Field(0, description="How many runs are active.")
     backlog: Backlog | None = Field(None, description="Slots that wait; absent when none does.")
+    truncated: Truncation | None = Field(
+        None,
+        description="What the caps of catchUp dropped; absent once a Backfill has run it or somebody has"
+        " acknowledged it.",
+    )
     suspension: Suspension | None = Field(None, description="Since when and why the schedule is suspended.")
     counts: Counts = Field(default_factory=Counts, description="Totals since creation.")
     run_history: tuple[Row, ...] = Field((), max_length=1000, description="Runs and skips, newest first.")
+    decided_slots: tuple[Segment, ...] = Field(
+        (),
+        max_length=64,
+        description="What became of the slots of the current schedule, in short, oldest first: Run, Skipped,"
+        " Suspended, or Mixed where that is not known slot by slot any more. A Backfill goes by it.",
+    )

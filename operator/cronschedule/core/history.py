@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cronschedule.api.reasons import SkipReason
 from cronschedule.api.shapes import Shape
-from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, StandsFor
+from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, StandsFor, Truncation
 from cronschedule.core.facts import Decision, Note, Ran, Skip
 from cronschedule.core.jobs import SeenJob
+from cronschedule.core.segments import with_decision
 
 LONGEST_MESSAGE = 256
 LONGEST_REASON = 64
@@ -25,16 +26,26 @@ def record_decisions(
 ) -> CronScheduleStatus:
     """The status with these decisions, made in slot order at `now`, in rows and totals."""
     rows, counts, newest = list(status.run_history), status.counts, status.last_schedule_time
+    segments, truncated = status.decided_slots, status.truncated
     for decision in decisions:
+        segments = with_decision(segments, decision)
         if isinstance(decision, Skip):
             counts = _count_skip(counts, decision)
             _add_skip(rows, decision)
+            if decision.reason == SkipReason.CATCH_UP_CAP_EXCEEDED:
+                truncated = _truncate(truncated, decision)
         else:
             counts = counts.model_copy(update={"runs": counts.runs + 1})
             rows.insert(0, _run_row(decision, now))
             newest = max(newest or 0, decision.start.slot)
     return status.model_copy(
-        update={"run_history": tuple(rows), "counts": counts, "last_schedule_time": newest}
+        update={
+            "run_history": tuple(rows),
+            "counts": counts,
+            "last_schedule_time": newest,
+            "decided_slots": segments,
+            "truncated": truncated,
+        }
     )
 
 
@@ -211,6 +222,17 @@ def _add_skip(rows: list[Row], skip: Skip) -> None:
             first_scheduled_time=first if count > 1 else None,
         ),
     )
+
+
+def forget_slots(status: CronScheduleStatus) -> CronScheduleStatus:
+    """Once the schedule is edited: slots of the one before are none of the new one's."""
+    return status.model_copy(update={"decided_slots": ()})
+
+
+def _truncate(before: Truncation | None, skip: Skip) -> Truncation:
+    if before is None:
+        return Truncation(first=skip.first, last=skip.last, count=skip.count)
+    return Truncation(first=before.first, last=skip.last, count=before.count + skip.count)
 
 
 def _slot(job: SeenJob) -> int:

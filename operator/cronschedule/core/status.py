@@ -7,6 +7,7 @@ from typing import Literal
 
 from cronschedule.api import conditions
 from cronschedule.api.mistakes import Mistake
+from cronschedule.api.names import backfill_command
 from cronschedule.api.reasons import WAITS, SkipReason
 from cronschedule.api.shapes import format_duration, format_time
 from cronschedule.api.v1alpha1 import (
@@ -14,11 +15,11 @@ from cronschedule.api.v1alpha1 import (
     Condition,
     CronScheduleSpec,
     CronScheduleStatus,
-    Row,
     Suspension,
 )
 from cronschedule.core.facts import Ledger, Plan, Retry, Suspended
 from cronschedule.core.history import LONGEST_MESSAGE, trim
+from cronschedule.core.jobs import Owner
 from cronschedule.core.zones import EARLIEST, LATEST
 
 DEFAULT_RUN_HISTORY_LIMIT = 50
@@ -34,6 +35,7 @@ class View:
     server's sentence about a template it refused, `retry` a slot whose Job could not be created yet.
     """
 
+    owner: Owner
     before: CronScheduleStatus
     status: CronScheduleStatus
     plan: Plan
@@ -171,18 +173,17 @@ def _catching_up(view: View) -> Condition | None:
 
 
 def _backlog_truncated(view: View) -> Condition | None:
-    """Once the caps dropped slots; it names the newest range and stays."""
-    fresh = next((row for row in view.status.run_history if _is_truncation(row)), None)
-    before = conditions.find(view.before.conditions, "BacklogTruncated")
-    if fresh is None:
-        return before
-    first = format_time(fresh.first_scheduled_time or fresh.scheduled_time)
-    message = f"{fresh.count or 1} slots from {first} to {format_time(fresh.scheduled_time)} were dropped by the caps."
+    """While there is something that the caps dropped and that nobody has run or acknowledged since."""
+    dropped = view.status.truncated
+    if dropped is None:
+        return None
+    owner = view.owner
+    command = backfill_command(owner.namespace, owner.name, dropped.first, dropped.last)
+    message = (
+        f"{dropped.count} slots from {format_time(dropped.first)} to {format_time(dropped.last)} were dropped by the"
+        f" caps. To run them: {command}"
+    )
     return _condition(view, "BacklogTruncated", "True", SkipReason.CATCH_UP_CAP_EXCEEDED.value, message)
-
-
-def _is_truncation(row: Row) -> bool:
-    return row.outcome == "Skipped" and row.reason == SkipReason.CATCH_UP_CAP_EXCEEDED.value
 
 
 def _last_run_succeeded(view: View) -> Condition | None:

@@ -23,6 +23,7 @@ from cronschedule.api.reasons import EventReason
 from cronschedule.api.v1alpha1 import CronScheduleStatus
 from cronschedule.core.facts import Decision, Facts, Note, Plan, Ran, Retry, Skip, Start
 from cronschedule.core.history import (
+    forget_slots,
     record_decisions,
     record_lost_ledger,
     record_manual,
@@ -175,6 +176,9 @@ class Executor:
                 jobs = self._inventory.jobs_of(flight.snapshot.entry.owner)
                 flight.status = record_lost_ledger(flight.status, note, jobs.values())
         flight.status = record_decisions(flight.status, planned.decisions, now)
+        ledger = flight.facts.ledger
+        if ledger is not None and ledger.schedule != planned.ledger.schedule:
+            flight.status = forget_slots(flight.status)
         flight.decisions += planned.decisions
         flight.notes += planned.notes
         flight.facts = flight.facts.with_ledger(planned.ledger)
@@ -277,6 +281,7 @@ class Executor:
         jobs = self._inventory.jobs_of(entry.owner)
         known = record_manual(flight.status, jobs.values())
         view = View(
+            owner=entry.owner,
             before=snapshot.status,
             status=record_outcomes(known, jobs, now),
             plan=planned,

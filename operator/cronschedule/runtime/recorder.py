@@ -118,6 +118,8 @@ class Recorder:
         if count > 1:
             what = f"{count} slots from {format_time(first)} to {what}"
         note = f"Skipped {what}: {skip.message}"
+        if skip.reason == SkipReason.CATCH_UP_CAP_EXCEEDED:
+            note += f" To run them: {names.backfill_command(owner.namespace, owner.name, first, last)}"
         repeats = count if first < skip.first else None
         self._post(owner, skip.reason, "Skip", note, mark=f"{first}", repeats=repeats)
 

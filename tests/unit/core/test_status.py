@@ -11,8 +11,16 @@ from cronschedule.api.conditions import find
 from cronschedule.api.mistakes import Mistake
 from cronschedule.api.reasons import WAITS, SkipReason, WaitReason
 from cronschedule.api.shapes import dump
-from cronschedule.api.v1alpha1 import Backlog, CronScheduleSpec, CronScheduleStatus, Row, ScheduleText
+from cronschedule.api.v1alpha1 import (
+    Backlog,
+    CronScheduleSpec,
+    CronScheduleStatus,
+    Row,
+    ScheduleText,
+    Truncation,
+)
 from cronschedule.core.facts import Ledger, Plan, Retry, Start, Suspended, Waiting
+from cronschedule.core.jobs import Owner
 from cronschedule.core.status import View, build_status, read_ledger
 
 NOON = 1_800_014_400
@@ -28,6 +36,7 @@ def spec(**fields: Any) -> CronScheduleSpec:
 def told(
     *,
     rows: tuple[Row, ...] = (),
+    truncated: Truncation | None = None,
     suspension: Suspended | None = None,
     waiting: Waiting | None = None,
     before: CronScheduleStatus | None = None,
@@ -45,6 +54,7 @@ def told(
         next_slot=NOON + 60,
     )
     defaults = {
+        "owner": Owner(namespace="team-a", name="billing", uid="1"),
         "spec": spec(),
         "mistakes": (),
         "rejected": None,
@@ -53,7 +63,7 @@ def told(
         "caught_up": 0,
         "generation": 1,
     }
-    status = CronScheduleStatus(run_history=rows)
+    status = CronScheduleStatus(run_history=rows, truncated=truncated)
     view = defaults | view
     return build_status(
         View(before=before or CronScheduleStatus(), status=status, plan=plan, now=now, **view)
@@ -64,6 +74,7 @@ def conditions(status: CronScheduleStatus) -> dict[str, tuple[str, str]]:
     return {condition.type: (condition.status, condition.reason) for condition in status.conditions}
 
 
+DROPPED = Truncation(first=NOON - 600, last=NOON, count=10)
 UNKNOWN = Mistake(path="spec.timeZone", message="'Mars' is not known")
 WRONG = Mistake(path="spec.schedule", message="minute 61 is out of range")
 RETRY = Retry(
@@ -110,7 +121,7 @@ RETRY = Retry(
             id="a-failed-run-is-still-ready",
         ),
         pytest.param(
-            {"rows": (Row(scheduled_time=NOON, outcome="Skipped", reason="CatchUpCapExceeded", count=9),)},
+            {"truncated": DROPPED},
             {"BacklogTruncated": ("True", "CatchUpCapExceeded")},
             id="cap-exceeded",
         ),
@@ -145,11 +156,12 @@ def test_the_moment_of_a_condition_moves_only_with_its_status() -> None:
     assert [told["Suspended"] for told in moments] == [0, 10, 10]
 
 
-def test_what_was_dropped_by_the_caps_stays_told_when_its_row_has_fallen_off() -> None:
-    dropped = Row(scheduled_time=NOON, outcome="Skipped", reason="CatchUpCapExceeded", count=9)
-    before = told(rows=(dropped,))
-    assert find(told(before=before, now=NOON + 999).conditions, "BacklogTruncated") == find(
-        before.conditions, "BacklogTruncated"
+def test_what_was_dropped_by_the_caps_comes_with_the_command_that_runs_it() -> None:
+    condition = find(told(truncated=DROPPED).conditions, "BacklogTruncated")
+    assert condition is not None
+    assert condition.message == (
+        "10 slots from 2027-01-15T11:50:00Z to 2027-01-15T12:00:00Z were dropped by the caps. To run them: kubectl"
+        " cronschedule backfill billing --namespace team-a --from 2027-01-15T11:50:00Z --to 2027-01-15T12:00:00Z"
     )
 
 
