@@ -1,7 +1,5 @@
 """Names and marks that users see on the cluster."""
 
-from cronschedule.api.shapes import format_time
-
 GROUP = "cronschedule.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -43,9 +41,6 @@ def job_name(schedule: str, slot: int) -> str:
     return f"{schedule}-{slot // 60}"
 
 
-def backfill_command(namespace: str, schedule: str, first: int, last: int) -> str:
-    """What to type to run the slots of a range (UTC seconds) after all."""
-    return (
-        f"kubectl cronschedule backfill {schedule} --namespace {namespace}"
-        f" --from {format_time(first)} --to {format_time(last)}"
-    )
+def backfill_command(namespace: str, schedule: str, first: str, last: str) -> str:
+    """What to type to run the slots of a range (RFC 3339) after all."""
+    return f"kubectl cronschedule backfill {schedule} --namespace {namespace} --from {first} --to {last}"

@@ -177,12 +177,9 @@ def _backlog_truncated(view: View) -> Condition | None:
     dropped = view.status.truncated
     if dropped is None:
         return None
-    owner = view.owner
-    command = backfill_command(owner.namespace, owner.name, dropped.first, dropped.last)
-    message = (
-        f"{dropped.count} slots from {format_time(dropped.first)} to {format_time(dropped.last)} were dropped by the"
-        f" caps. To run them: {command}"
-    )
+    first, last = format_time(dropped.first), format_time(dropped.last)
+    command = backfill_command(view.owner.namespace, view.owner.name, first, last)
+    message = f"{dropped.count} slots from {first} to {last} were dropped by the caps. To run them: {command}"
     return _condition(view, "BacklogTruncated", "True", SkipReason.CATCH_UP_CAP_EXCEEDED.value, message)
 
 

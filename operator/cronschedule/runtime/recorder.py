@@ -119,7 +119,10 @@ class Recorder:
             what = f"{count} slots from {format_time(first)} to {what}"
         note = f"Skipped {what}: {skip.message}"
         if skip.reason == SkipReason.CATCH_UP_CAP_EXCEEDED:
-            note += f" To run them: {names.backfill_command(owner.namespace, owner.name, first, last)}"
+            command = names.backfill_command(
+                owner.namespace, owner.name, format_time(first), format_time(last)
+            )
+            note += f" To run them: {command}"
         repeats = count if first < skip.first else None
         self._post(owner, skip.reason, "Skip", note, mark=f"{first}", repeats=repeats)
 

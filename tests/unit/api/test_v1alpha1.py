@@ -92,8 +92,24 @@ def test_a_whole_status_reads_back_as_it_was_written():
         "nextScheduleTime": "2026-03-29T02:00:00Z",
         "activeRuns": 1,
         "backlog": {"waiting": 2, "oldest": "2026-03-29T00:00:00Z"},
+        "truncated": {"first": "2026-03-28T18:01:00Z", "last": "2026-03-28T20:00:00Z", "count": 120},
         "suspension": {"since": "2026-03-29T01:00:00Z", "reason": "TenantSuspended", "message": "label a=b"},
-        "counts": {"runs": 5, "succeeded": 3, "failed": 1, "manual": 2, "skipped": {"Coalesced": 360}},
+        "counts": {
+            "runs": 5,
+            "succeeded": 3,
+            "failed": 1,
+            "manual": 2,
+            "backfilled": 4,
+            "skipped": {"Coalesced": 360},
+        },
+        "decidedSlots": [
+            {
+                "first": "2026-03-28T18:01:00Z",
+                "last": "2026-03-29T00:00:00Z",
+                "count": 360,
+                "fate": "Skipped",
+            }
+        ],
         "runHistory": [
             {
                 "scheduledTime": "2026-03-29T00:00:00Z",
