@@ -31,7 +31,7 @@ def build(folder: Path, work: Path) -> None:
     if shutil.disk_usage(work).free < NEEDED_BYTES:
         raise LocalkubeError(f"Building needs {NEEDED_BYTES >> 30} GiB free in {work.parent}.")
     command = str(go.find(work / "go"))
-    variables = _variables(command, work)
+    variables = compiler_environment(command, work)
     packages = _run([command, "list", "-deps", "tool"], variables, "Fetching the source", total=1)
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["-v", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", f"-ldflags={_ldflags()}"]
@@ -48,8 +48,11 @@ def _ldflags() -> str:
     return " ".join(["-s", "-w", *(f"-X {STAMPS}.{name}={value}" for name, value in stamps.items())])
 
 
-def _variables(command: str, work: Path) -> dict[str, str]:
-    """Nothing of the user's Go settings but the proxy, and the modules that a user of Go has already."""
+def compiler_environment(command: str, work: Path) -> dict[str, str]:
+    """The environment of the compiler `command`, which keeps its own files in `work`.
+
+    Nothing of the user's Go settings but the proxy, and the modules that a user of Go has already.
+    """
     variables = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
     variables |= {"GOCACHE": str(work / "go-build"), "GOOS": "", "GOARCH": ""}
     theirs = subprocess.run([command, "env", "GOMODCACHE"], env=variables, capture_output=True, text=True)

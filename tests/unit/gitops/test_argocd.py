@@ -1,35 +1,10 @@
 """Argo CD's Lua, run in Lua: what a user of Argo CD sees of a CronSchedule."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lupa import lua54
 
-LUA = Path(__file__).resolve().parents[3] / "hack" / "argocd"
-
-
-def run(script: str, schedule: dict[str, Any]) -> Any:
-    runtime = lua54.LuaRuntime(unpack_returned_tuples=True)
-    runtime.globals().obj = to_lua(runtime, schedule)
-    return to_python(runtime.execute((LUA / script).read_text()))
-
-
-def to_lua(runtime: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        return runtime.table_from({key: to_lua(runtime, part) for key, part in value.items()})
-    if isinstance(value, list):
-        return runtime.table_from([to_lua(runtime, part) for part in value])
-    return value
-
-
-def to_python(value: Any) -> Any:
-    if lua54.lua_type(value) != "table":
-        return value
-    keys = list(value.keys())
-    if keys and keys == list(range(1, len(keys) + 1)):
-        return [to_python(value[key]) for key in keys]
-    return {key: to_python(value[key]) for key in keys}
+from fakes.argocd import run
 
 
 def schedule(*conditions: tuple[str, str, str], observed: int = 2, **status: Any) -> dict[str, Any]:
