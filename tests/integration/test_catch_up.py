@@ -5,19 +5,23 @@ Ledgers written in the past make the backlogs; the slots are minutes or hours ol
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+import httpx
 import pytest
 
 from cronschedule.api.shapes import format_time
 from cronschedule.core.budget import Limits
+from cronschedule.runtime.settings import Webhook
 from fakes.faults import Answer, Fault
 from fakes.objects import cron_schedule, namespace
-from integration.world import FAKE_TIME, NOON, JobMade, World, at, with_settings
+from integration.world import FAKE_TIME, NOON, Cut, JobMade, World, at, with_settings
 
 pytestmark = [FAKE_TIME]
 
@@ -58,9 +62,28 @@ class Backlogs:
         return [(key, job) for key, job in self.jobs() if job.slot is not None and job.at - job.slot > 600]
 
 
+class Receiver(httpx.AsyncBaseTransport):
+    """The other end of the alert webhook: what it was told, answered after so many seconds."""
+
+    def __init__(self, *, seconds: float = 0.0) -> None:
+        self.told: list[dict[str, Any]] = []
+        self._seconds = seconds
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(await request.aread())
+        await asyncio.sleep(self._seconds)
+        self.told += body["items"]
+        return httpx.Response(200)
+
+
+def alerted(world: World, receiver: Receiver) -> None:
+    """Begin a life of the operator that tells this receiver."""
+    world.begin().operator.alerts.transport = receiver
+
+
 def settings(*, per_minute: int = 600, per_namespace: int = 60, active: int = 200) -> Any:
     limits = Limits(per_minute=per_minute, per_minute_and_namespace=per_namespace, active=active)
-    return with_settings(catch_up=limits, writers=40)
+    return with_settings(catch_up=limits, writers=40, webhook=Webhook(url="http://127.0.0.1/"))
 
 
 def most_in_a_minute(moments: list[float]) -> int:
@@ -294,3 +317,62 @@ async def test_a_backlog_that_is_tried_again_and_again_says_so_and_costs_no_stat
         assert told["reason"] == "Retrying"
         assert world.story.counts()["create", "jobs"] >= 10
         assert world.story.counts()["update", "cronschedules/status"] == 2
+
+
+# The alert
+
+
+async def test_what_the_caps_drop_is_alerted_once_for_each_schedule() -> None:
+    async with World(job_seconds=1, settings=settings()) as world:
+        backlogs, receiver = Backlogs(world), Receiver()
+        for number in range(30):
+            backlogs.add(f"x{number}", f"team-{number % 3}", catchUp={"maxRuns": 2})
+        backlogs.add("whole", catchUp={"maxRuns": 6})
+        alerted(world, receiver)
+        await world.wait(120)
+        assert len(receiver.told) == 30
+        assert {(item["namespace"], item["schedule"]) for item in receiver.told} == {
+            (f"team-{number % 3}", f"x{number}") for number in range(30)
+        }
+        for item in receiver.told:
+            row = world.rows(item["schedule"], item["namespace"])[-1]
+            assert (item["firstSlot"], item["lastSlot"], item["slots"]) == (
+                row["firstScheduledTime"],
+                row["scheduledTime"],
+                row["count"],
+            )
+            assert item["slots"] == 4
+        await world.kill()
+        alerted(world, receiver)
+        await world.wait(60)
+        assert len(receiver.told) == 30  # the next life knows from the record that all is told
+
+
+async def test_a_truncation_that_was_not_recorded_is_alerted_by_the_next_life() -> None:
+    async with World(job_seconds=1, settings=settings()) as world:
+        receiver = Receiver()
+        Backlogs(world).add("x", catchUp={"maxRuns": 2})
+        life = world.begin(cut=Cut(phase="before", of="PUT status"))
+        life.operator.alerts.transport = receiver
+        await life.ended.wait()
+        assert receiver.told == []
+        await world.wait(0.001)
+        assert world.life is not None
+        world.life.operator.alerts.transport = receiver
+        await world.wait(30)
+        assert [item["slots"] for item in receiver.told] == [4]
+
+
+async def test_a_receiver_that_never_answers_delays_no_run() -> None:
+    async with World(job_seconds=1, settings=settings()) as world:
+        backlogs = Backlogs(world)
+        for number in range(50):
+            backlogs.add(f"x{number}", f"team-{number % 5}", catchUp={"maxRuns": 1})
+        for number in range(5):
+            backlogs.live(f"live{number}")
+        alerted(world, Receiver(seconds=math.inf))
+        await world.until(at(5, 30))
+        live = [job for (_, name), job in backlogs.jobs() if name.startswith("live")]
+        assert len(live) == 25
+        assert max(job.at - (job.slot or 0) for job in live) < 1
+        assert len(backlogs.caught_up()) == 50

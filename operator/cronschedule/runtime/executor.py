@@ -18,8 +18,9 @@ from random import Random
 
 import structlog
 
+from cronschedule.api.alerts import truncation
 from cronschedule.api.conditions import find
-from cronschedule.api.reasons import EventReason
+from cronschedule.api.reasons import EventReason, SkipReason
 from cronschedule.api.v1alpha1 import CronScheduleStatus
 from cronschedule.core.facts import Decision, Facts, Note, Plan, Ran, Retry, Skip, Start
 from cronschedule.core.history import (
@@ -31,9 +32,11 @@ from cronschedule.core.history import (
     record_replaced,
     row_of,
 )
+from cronschedule.core.jobs import Owner
 from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
 from cronschedule.core.retention import retain_jobs
 from cronschedule.core.status import View, build_status, template_rejection
+from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
@@ -91,6 +94,7 @@ class Executor:
         recorder: Recorder,
         throttle: Throttle,
         lanes: Lanes,
+        alerts: Alerts,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -99,6 +103,7 @@ class Executor:
         self._recorder = recorder
         self._throttle = throttle
         self._lanes = lanes
+        self._alerts = alerts
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
@@ -308,6 +313,7 @@ class Executor:
         for decision in flight.decisions:
             if isinstance(decision, Skip):
                 self._recorder.tell_skip(owner, decision, row_of(flight.status.run_history, decision))
+                self._alert(owner, decision)
             else:
                 self._recorder.tell_run(owner, decision)
         for job in flight.replaced:
@@ -322,6 +328,20 @@ class Executor:
             return
         if before is None or (before.reason, before.message) != (ready.reason, ready.message):
             self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
+
+    def _alert(self, owner: Owner, skip: Skip) -> None:
+        if skip.reason is not SkipReason.CATCH_UP_CAP_EXCEEDED:
+            return
+        alert = truncation(
+            namespace=owner.namespace,
+            schedule=owner.name,
+            uid=owner.uid,
+            first=skip.first,
+            last=skip.last,
+            slots=skip.count,
+            decided_at=self._clock.now(),
+        )
+        self._alerts.tell(alert)
 
     async def _tidy(self, flight: _Flight, planned: Plan) -> int | None:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""

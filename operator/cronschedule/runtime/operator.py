@@ -7,6 +7,7 @@ import structlog
 
 from cronschedule.api.names import MANAGED_BY, MANAGED_BY_LABEL
 from cronschedule.core.jobs import SeenJob, read_job
+from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.audit import Audit
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.executor import Executor
@@ -38,6 +39,7 @@ class Operator:
             active=lambda: self.inventory.catching_up,
             on_turn=lambda key: self.loop.poke(key),
         )
+        self.alerts = Alerts(settings.webhook, clock=clock, random=random)
         executor = Executor(
             api=api,
             clock=clock,
@@ -46,6 +48,7 @@ class Operator:
             recorder=self.recorder,
             throttle=self.throttle,
             lanes=lanes,
+            alerts=self.alerts,
         )
         self.loop = Loop(clock=clock, random=random, writers=settings.writers, fly=executor.fly)
         self.audit = Audit(api=api, clock=clock, inventory=self.inventory, on_change=self._poke)
@@ -67,6 +70,7 @@ class Operator:
             group.create_task(self.jobs.run())
             group.create_task(self.recorder.run())
             group.create_task(self.throttle.run())
+            group.create_task(self.alerts.run())
             await self.audit.fill()
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())
@@ -76,9 +80,9 @@ class Operator:
             log.info("operator.ready", schedules=len(self.inventory.schedules), jobs=len(self.jobs))
 
     async def drain(self) -> None:
-        """Let what is in flight finish, and the Events that wait be posted, for some seconds at most."""
+        """Let what is in flight finish, and what waits be told, for some seconds at most."""
         await self.loop.drain()
-        await self.recorder.drain()
+        await asyncio.gather(self.recorder.drain(), self.alerts.drain())
 
     def _poke(self, key: Key) -> None:
         self.loop.poke(key)

@@ -4,10 +4,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from cronschedule.api.names import SUSPENDED_LABEL
-from cronschedule.api.shapes import parse_duration
+from cronschedule.api.shapes import format_duration, parse_duration
 from cronschedule.core.budget import Limits
 from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 
@@ -15,6 +18,12 @@ T = TypeVar("T")
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _TERM = re.compile(rf"(?P<absent>!)?(?P<key>{_NAME})((?P<operator>!=|==?)(?P<value>({_NAME})?))?")
+
+
+class Read(Protocol):
+    """Reads one variable, given by the end of its name, its default and what makes a value of its text."""
+
+    def __call__(self, name: str, default: str, parse: Callable[[str], T]) -> T: ...
 
 
 class SettingsError(ValueError):
@@ -38,12 +47,24 @@ class Selector:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Webhook:
+    """Where alerts are sent. Token and CA are read again from their files for each POST; `timeout` is in seconds."""
+
+    url: str = field(repr=False)
+    """Many receivers take what is in it for a password."""
+    token_file: str | None = None
+    ca_file: str | None = None
+    timeout: int = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """The operator's settings. Spans are in seconds."""
 
     misfire_threshold: int
     suspension_selector: Selector
     catch_up: Limits
+    webhook: Webhook | None
     writers: int
     log_level: str
     log_format: str
@@ -72,24 +93,89 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
             raise SettingsError(f"CRONSCHEDULE_{name}: {error}") from None
 
     return Settings(
-        misfire_threshold=read("MISFIRE_THRESHOLD", f"{DEFAULT_MISFIRE_THRESHOLD}s", _threshold),
+        misfire_threshold=read("MISFIRE_THRESHOLD", f"{DEFAULT_MISFIRE_THRESHOLD}s", _span(1, 600)),
         suspension_selector=read("SUSPENSION_SELECTOR", f"{SUSPENDED_LABEL}=true", parse_selector),
         catch_up=Limits(
             per_minute=read("CATCH_UP_PER_MINUTE", "600", _number(1, 100_000)),
             per_minute_and_namespace=read("CATCH_UP_PER_MINUTE_AND_NAMESPACE", "60", _number(1, 100_000)),
             active=read("CATCH_UP_ACTIVE", "200", _number(1, 100_000)),
         ),
+        webhook=_read_webhook(read),
         writers=read("WRITERS", "500", _number(1, 5_000)),
         log_level=read("LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")),
         log_format=read("LOG_FORMAT", "json", _one_of("json", "text")),
     )
 
 
-def _threshold(text: str) -> int:
-    seconds = parse_duration(text)
-    if not 1 <= seconds <= 600:
-        raise ValueError(f"{text!r} is out of range: 1s to 10m is allowed")
-    return seconds
+def _read_webhook(read: Read) -> Webhook | None:
+    url = read("ALERT_WEBHOOK_URL", "", _webhook_url)
+    token_file = read("ALERT_WEBHOOK_TOKEN_FILE", "", _readable_file)
+    ca_file = read("ALERT_WEBHOOK_CA_FILE", "", _readable_file)
+    timeout = read("ALERT_WEBHOOK_TIMEOUT", "10s", _span(1, 60))
+    if url is None:
+        return None
+    if token_file is not None and not may_carry_secrets(url):
+        raise SettingsError(
+            "CRONSCHEDULE_ALERT_WEBHOOK_TOKEN_FILE: the token would cross the network unencrypted; use an https URL"
+        )
+    return Webhook(url=url, token_file=token_file, ca_file=ca_file, timeout=timeout)
+
+
+def may_carry_secrets(url: str) -> bool:
+    """Whether what is sent there stays unread on the way: https, or this very machine."""
+    parts = urlsplit(url)
+    if parts.scheme == "https" or parts.hostname == "localhost":
+        return True
+    try:
+        return ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _webhook_url(text: str) -> str | None:
+    """The text itself is not repeated in messages: many receivers take what is in it for a password."""
+    if not text:
+        return None
+    allowed = "an http or https URL with a host, such as https://alerts.example.com/cronschedule"
+    if len(text) > 2048 or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(f"not {allowed}, of at most 2048 characters")
+    try:
+        parts = urlsplit(text)
+        port_is_one = parts.port is None or parts.port > 0
+    except ValueError:
+        raise ValueError(f"not {allowed}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_one:
+        raise ValueError(f"not {allowed}")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(
+            "a name and password in the URL are not used; put a token into ALERT_WEBHOOK_TOKEN_FILE"
+        )
+    return text
+
+
+def _readable_file(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        with Path(text).open("rb"):
+            return text
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(
+            f"{text!r} cannot be read ({why}); name a file that is there when the operator starts"
+        ) from None
+
+
+def _span(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        seconds = parse_duration(text)
+        if not low <= seconds <= high:
+            raise ValueError(
+                f"{text!r} is out of range: {format_duration(low)} to {format_duration(high)} is allowed"
+            )
+        return seconds
+
+    return parse
 
 
 def _number(low: int, high: int) -> Callable[[str], int]:

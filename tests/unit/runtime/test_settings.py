@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cronschedule.runtime.settings import SettingsError, parse_selector, read_settings
@@ -30,6 +32,20 @@ def test_without_an_environment_the_defaults_hold() -> None:
         pytest.param("WRITERS", "4.5", id="half-a-writer"),
         pytest.param("LOG_LEVEL", "loud", id="log-level"),
         pytest.param("LOG_FORMAT", "xml", id="log-format"),
+        pytest.param("ALERT_WEBHOOK_URL", "alerts.example.com", id="webhook-without-a-scheme"),
+        pytest.param("ALERT_WEBHOOK_URL", "ftp://alerts.example.com/", id="webhook-of-another-kind"),
+        pytest.param("ALERT_WEBHOOK_URL", "file:///etc/passwd", id="webhook-that-is-a-file"),
+        pytest.param("ALERT_WEBHOOK_URL", "https:///path", id="webhook-without-a-host"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://[::1/", id="webhook-with-half-an-address"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://a.example:99999/", id="webhook-with-no-port"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://me:secret@a.example/", id="webhook-with-a-password"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://a.example/ b", id="webhook-with-a-blank"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://a.example/\r\nX: y", id="webhook-with-a-header"),
+        pytest.param("ALERT_WEBHOOK_URL", "https://a.example/" + "x" * 2048, id="webhook-too-long"),
+        pytest.param("ALERT_WEBHOOK_TOKEN_FILE", "/not/there", id="token-that-is-not-there"),
+        pytest.param("ALERT_WEBHOOK_CA_FILE", "/", id="authority-that-is-a-folder"),
+        pytest.param("ALERT_WEBHOOK_TIMEOUT", "0s", id="no-time-to-answer"),
+        pytest.param("ALERT_WEBHOOK_TIMEOUT", "1m1s", id="too-long-to-answer"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_the_name_of_its_variable(name: str, text: str) -> None:
@@ -58,3 +74,44 @@ def test_the_bounds_of_the_threshold_are_allowed(text: str) -> None:
 )
 def test_a_selector_matches_as_kubectl_does(selector: str, labels: dict[str, str], wanted: object) -> None:
     assert parse_selector(selector).matches(labels) is wanted
+
+
+def test_without_a_url_there_is_no_webhook() -> None:
+    assert read_settings({}).webhook is None
+    assert read_settings({"CRONSCHEDULE_ALERT_WEBHOOK_TIMEOUT": "5s"}).webhook is None
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        ("https://alerts.example.com/", True),
+        ("HTTPS://alerts.example.com/", True),
+        ("http://127.0.0.1:8080/", True),
+        ("http://[::1]/", True),
+        ("http://localhost/", True),
+        ("http://alerts.example.com/", False),
+        ("http://10.0.0.1/", False),
+        ("http://localhost.example.com/", False),
+        ("http://127.0.0.1.example.com/", False),
+    ],
+)
+def test_a_token_crosses_no_network_in_the_clear(url: str, allowed: object, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    environ = {"CRONSCHEDULE_ALERT_WEBHOOK_URL": url, "CRONSCHEDULE_ALERT_WEBHOOK_TOKEN_FILE": str(token)}
+    if not allowed:
+        with pytest.raises(SettingsError, match="unencrypted"):
+            read_settings(environ)
+        return
+    webhook = read_settings(environ).webhook
+    assert webhook is not None
+    assert (webhook.url, webhook.token_file, webhook.timeout) == (url, str(token), 10)
+
+
+def test_no_message_repeats_a_url_that_may_hold_a_secret() -> None:
+    for url in "hooks.example/T00/B00/secret", "https://me:secret@a.example/", "https://a/secret b":
+        with pytest.raises(SettingsError) as told:
+            read_settings({"CRONSCHEDULE_ALERT_WEBHOOK_URL": url})
+        assert "secret" not in str(told.value)
+    webhook = read_settings({"CRONSCHEDULE_ALERT_WEBHOOK_URL": "https://a.example/secret"}).webhook
+    assert "secret" not in repr(webhook)
