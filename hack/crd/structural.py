@@ -26,6 +26,35 @@ def without_defaults(schema: Any) -> Any:
     return [without_defaults(item) for item in schema] if isinstance(schema, list) else schema
 
 
+def whole_schema(description: str, spec: Schema, status_model: type[Shape]) -> Schema:
+    """The schema of an object with this spec and status."""
+    status = without_defaults(structural_schema(status_model))
+    conditions = status["properties"]["conditions"]
+    conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    # An object that nobody has looked at must not count as ready: kstatus compares this with the generation.
+    status["default"] = {"observedGeneration": -1}
+    return {
+        "type": "object",
+        "description": description,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+    }
+
+
+def column(
+    name: str, path: str, description: str, *, kind: str = "string", priority: int = 0
+) -> dict[str, Any]:
+    """One column of `kubectl get`."""
+    found = {"name": name, "type": kind, "jsonPath": path, "description": description}
+    return found | ({"priority": priority} if priority else {})
+
+
 def _structural(schema: Schema, *, definitions: dict[str, Schema]) -> Schema:
     while True:
         if "$ref" in schema:

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
+from cronschedule.api.backfill import FATES
 from cronschedule.api.conditions import MEANINGS
+from cronschedule.api.names import BACKFILL_KIND, BACKFILL_PLURAL, GROUP, PLURAL
 from cronschedule.api.reasons import CATALOGUE, WAITS, EventReason, SkipReason
 from environment import ROOT
 
@@ -25,17 +27,7 @@ OPAQUE = {"spec.jobTemplate.spec"}
 
 def build_page() -> str:
     """The whole text of docs/reference.md."""
-    crd = yaml.safe_load(next((ROOT / "crds").glob("*.yaml")).read_text())
-    version = crd["spec"]["versions"][0]
-    schema = version["schema"]["openAPIV3Schema"]
-    parts = [HEAD]
-    for name in ("spec", "status"):
-        parts += [
-            f"\n## {name}\n",
-            schema["properties"][name].get("description", ""),
-            "\n",
-            *_table(schema, name),
-        ]
+    parts = [HEAD, *_kind_of_object(f"{PLURAL}.{GROUP}", "")]
     parts += ["\n## Conditions\n\n| type | true means |\n|---|---|\n"]
     parts += [f"| `{kind}` | {meaning} |\n" for kind, meaning in MEANINGS.items()]
     parts += [
@@ -46,7 +38,21 @@ def build_page() -> str:
     parts += [_reason(reason) for reason in SkipReason]
     parts += ["\n## Other Events\n\n", "| reason | Event | meaning |\n|---|---|---|\n"]
     parts += [_reason(reason) for reason in EventReason]
+    parts += _kind_of_object(f"{BACKFILL_PLURAL}.{GROUP}", f"{BACKFILL_KIND} ")
+    parts += [f"\n## {BACKFILL_KIND}: what becomes of a slot\n\n| fate | meaning |\n|---|---|\n"]
+    parts += [f"| `{fate.value}` | {meaning} |\n" for fate, meaning in FATES.items()]
     return "".join(parts)
+
+
+def _kind_of_object(crd: str, title: str) -> Iterator[str]:
+    """The fields of one kind."""
+    found = yaml.safe_load((ROOT / "crds" / f"{crd}.yaml").read_text())
+    schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for name in ("spec", "status"):
+        yield f"\n## {title}{name}\n"
+        yield schema["properties"][name].get("description", "")
+        yield "\n"
+        yield from _table(schema, name)
 
 
 def _table(schema: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ from cronschedule.runtime.kube_verbs import (
     NAMESPACES,
     Resource,
 )
-from fakes.calls import CRD, KINDS, kind_of_crd
+from fakes.calls import CRDS, KINDS, kind_of_crd
 from fakes.clock import LoopClock
 from fakes.kube import FakeKube
 from fakes.objects import cron_schedule, job, quota
@@ -39,6 +39,7 @@ GROUP = "agree.cronschedule.dev"
 """CronSchedules that no operator sees: another one may be running."""
 
 TWINS = Resource(group=GROUP, version="v1alpha1", plural="cronschedules")
+(CRD,) = (crd for crd in CRDS if crd["spec"]["names"]["kind"] == "CronSchedule")
 TWIN_CRD = {
     **{key: CRD[key] for key in ("apiVersion", "kind")},
     "metadata": {"name": f"cronschedules.{GROUP}"},

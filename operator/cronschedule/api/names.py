@@ -5,6 +5,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "CronSchedule"
 PLURAL = "cronschedules"
+BACKFILL_KIND = "Backfill"
+BACKFILL_PLURAL = "backfills"
 
 OPERATOR = "cronschedule-operator"
 """Field manager, user agent and reporting controller."""
@@ -28,6 +30,11 @@ TTL_AFTER_FINISHED = f"{GROUP}/ttl-seconds-after-finished"
 
 TRIGGER_REASON = f"{GROUP}/trigger-reason"
 """Annotation on a Job that a person started: why, in their words."""
+
+BACKFILL = f"{GROUP}/backfill"
+"""Annotation on a Job that a Backfill made: its UID."""
+ACKNOWLEDGED = f"{GROUP}/acknowledged-until"
+"""Annotation that people put on a CronSchedule: what the caps dropped up to this moment is known (RFC 3339)."""
 
 ADOPTED_AT = f"{GROUP}/adopted-at"
 """Annotation on a CronSchedule the operator has taken up (`semantics.md §6`, lost ledger)."""

@@ -41,6 +41,7 @@ class JobFact:
     """A Job of this schedule. `slot` is `None` for one that no slot made (a manual trigger).
 
     `first` and `count` say what it stands for, itself included. A Job that is being deleted is not active.
+    `backfill` is the UID of the Backfill that made it.
     """
 
     name: str
@@ -49,6 +50,8 @@ class JobFact:
     active: bool
     first: int | None = None
     count: int = 1
+    failed: bool = False
+    backfill: str = ""
 
     @property
     def stands_from(self) -> int:
@@ -117,7 +120,7 @@ class Skip:
 class Start:
     """A slot that shall run now, with those it stands for: `count` slots from `first`, itself included.
 
-    `replaces` names the Jobs to delete before.
+    `replaces` names the Jobs to delete before. `backfill` is the UID of the Backfill that wants it.
     """
 
     slot: int
@@ -125,6 +128,7 @@ class Start:
     first: int
     count: int
     replaces: tuple[str, ...] = ()
+    backfill: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

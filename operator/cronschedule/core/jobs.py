@@ -31,7 +31,8 @@ class Owner:
 class SeenJob:
     """A Job as the API server shows it, cut down. Moments are UTC seconds.
 
-    `ttl` is the template's ttlSecondsAfterFinished, `asked` why a person started it; `reason` and `message` are the
+    `ttl` is the template's ttlSecondsAfterFinished, `asked` why a person started it, `backfill` the UID of the
+    Backfill that did; `reason` and `message` are the
     Job controller's, of a failure.
     """
 
@@ -51,6 +52,7 @@ class SeenJob:
     finished: int | None
     ttl: int | None
     asked: str
+    backfill: str
     reason: str
     message: str
 
@@ -63,6 +65,8 @@ class SeenJob:
             active=self.state == "Active" and not self.deleting,
             first=self.first,
             count=self.count,
+            failed=self.state == "Failed",
+            backfill=self.backfill,
         )
 
 
@@ -93,7 +97,8 @@ def build_job(owner: Owner, spec: CronScheduleSpec, start: Start) -> dict[str, A
             names.COALESCED_FIRST: format_time(start.first),
         }
     _mark_pods(job_spec, labels=labels, annotations=marks, environment=_environment(start))
-    own = coalesced | ({names.TTL_AFTER_FINISHED: str(ttl)} if ttl is not None else {})
+    backfill = {names.BACKFILL: start.backfill} if start.backfill else {}
+    own = coalesced | backfill | ({names.TTL_AFTER_FINISHED: str(ttl)} if ttl is not None else {})
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -174,6 +179,7 @@ def read_job(job: Mapping[str, Any]) -> SeenJob:
         finished=finished,
         ttl=_number(annotations.get(names.TTL_AFTER_FINISHED)),
         asked=annotations.get(names.TRIGGER_REASON, ""),
+        backfill=annotations.get(names.BACKFILL, ""),
         reason=reason,
         message=message,
     )
