@@ -23,6 +23,9 @@ from localkube import fakeclock
 from localkube.errors import LocalkubeError
 
 COMMAND = (sys.executable, "-m", "cronschedule")
+ALONE = {"CRONSCHEDULE_LEADER_ELECTION": "off", "CRONSCHEDULE_HEALTH_PORT": "0"}
+"""Settings of an operator that is the only one: whoever kills it need not wait for its lease to lapse."""
+
 READY = "operator.ready"
 READY_WITHIN = 30.0  # seconds
 
@@ -40,12 +43,12 @@ class OperatorProcess:
     def start(self, *, clock: str | None = None, **settings: str) -> None:
         """Start it and wait until it says that it is ready.
 
-        `settings` are environment variables; `clock` is how far its wall clock is off, such as `+6h`. Raises
-        LocalkubeError with the end of its log when it ends, or is not ready within READY_WITHIN.
+        `settings` are environment variables, above those of ALONE; `clock` is how far its wall clock is off, such
+        as `+6h`. Raises LocalkubeError with the end of its log when it ends, or is not ready within READY_WITHIN.
         """
         if self.running():
             raise LocalkubeError("The operator runs already.")
-        environment = {**os.environ, **settings, "KUBECONFIG": str(self.kubeconfig)}
+        environment = {**os.environ, **ALONE, **settings, "KUBECONFIG": str(self.kubeconfig)}
         if clock is not None:
             self.set_clock(clock)
             environment |= fakeclock.variables(self._clock)

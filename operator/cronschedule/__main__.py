@@ -2,14 +2,16 @@
 
     python -m cronschedule
 
-Exit status: 0 after SIGTERM or SIGINT, 1 when a part died that cannot heal, 2 for settings or credentials that
-cannot be used.
+Exit status: 0 after SIGTERM or SIGINT, 1 when a part died that cannot heal or the lease was lost, 2 for settings or
+credentials that cannot be used. The lease is given back in the end, whatever the reason.
 """
 
 import asyncio
 import random
 import signal
+import socket
 import sys
+import uuid
 
 import kopf
 import structlog
@@ -20,7 +22,9 @@ from cronschedule.core.zones import iana_version
 from cronschedule.runtime.clock import SystemClock
 from cronschedule.runtime.credentials import Credentials, CredentialsError, load_credentials
 from cronschedule.runtime.handlers import build_registry, build_settings
+from cronschedule.runtime.health import Health, PortTaken, build_app, serving
 from cronschedule.runtime.kube_http import HttpApi
+from cronschedule.runtime.leader import Elector
 from cronschedule.runtime.logs import set_up_logs
 from cronschedule.runtime.operator import Operator
 from cronschedule.runtime.settings import Settings, SettingsError, read_settings
@@ -43,22 +47,43 @@ def main() -> int:
 async def _operate(settings: Settings, credentials: Credentials) -> int:
     signalled = _catch_signals()
     log.info("operator.starting", version=__version__, iana=iana_version(), server=credentials.server)
+    clock, chance = SystemClock(), random.Random()
     async with HttpApi(credentials) as api:
-        operator = Operator(api=api, settings=settings, clock=SystemClock(), random=random.Random())
-        parts = asyncio.create_task(operator.run())
-        # When kopf ends it cancels every task that began after it; ours shall end in their own order.
-        if not await _until_ready(operator, parts, signalled):
-            return 0
-        chassis = asyncio.create_task(
-            kopf.operator(
-                registry=build_registry(inventory=operator.inventory, credentials=credentials),
-                settings=build_settings(),
-                clusterwide=True,
-                standalone=True,
+        elector = None
+        if settings.election is not None:
+            elector = Elector(
+                api=api,
+                clock=clock,
+                random=chance,
+                election=settings.election,
+                namespace=settings.election.namespace or credentials.default_namespace or "default",
+                identity=f"{socket.gethostname()}_{uuid.uuid4()}",
             )
+        operator = Operator(api=api, settings=settings, clock=clock, random=chance, elector=elector)
+        try:
+            async with serving(build_app(Health(operator, clock)), settings.health_port):
+                return await _run(operator, credentials, signalled)
+        except PortTaken as error:
+            print(f"cronschedule-operator: {error}", file=sys.stderr)
+            return 2
+
+
+async def _run(operator: Operator, credentials: Credentials, signalled: asyncio.Event) -> int:
+    """Run the parts, and kopf once all is known, until one of them ends; the exit status."""
+    parts = asyncio.create_task(operator.run())
+    # When kopf ends it cancels every task that began after it; ours shall end in their own order.
+    if not await _until_ready(operator, parts, signalled):
+        return 0
+    chassis = asyncio.create_task(
+        kopf.operator(
+            registry=build_registry(inventory=operator.inventory, credentials=credentials),
+            settings=build_settings(),
+            clusterwide=True,
+            standalone=True,
         )
-        await asyncio.wait([parts, chassis], return_when=asyncio.FIRST_COMPLETED)
-        return await _wind_down(operator, parts, chassis)
+    )
+    await asyncio.wait([parts, chassis], return_when=asyncio.FIRST_COMPLETED)
+    return await _wind_down(operator, parts, chassis)
 
 
 def _catch_signals() -> asyncio.Event:
@@ -91,6 +116,7 @@ async def _wind_down(operator: Operator, parts: "asyncio.Task[None]", chassis: "
     for task in (parts, chassis):
         task.cancel()
     await asyncio.gather(parts, chassis, return_exceptions=True)
+    await operator.release()
     failure = next((error for error in broken if error is not None), None)
     if failure is not None:
         log.critical("operator.broken", exc_info=failure)

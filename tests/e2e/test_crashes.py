@@ -18,6 +18,7 @@ from cronschedule.api.names import job_name
 from cronschedule.api.shapes import format_time
 from e2e.world import World, cron_schedule, down, eventually, minutely_until, pod, this_minute
 from localkube import Kubectl, OperatorProcess
+from localkube.operator_process import ALONE
 
 NO_RUN_IS_RECORDED = {
     "group": "cronschedule.dev",
@@ -117,7 +118,7 @@ def test_what_cannot_be_recorded_is_recorded_once_it_can(world: World) -> None:
 def test_two_operators_at_once_do_no_harm(
     world: World, new_operator: Callable[[str], OperatorProcess]
 ) -> None:
-    """Names and conflicts keep them apart, leader or not."""
+    """No election keeps them apart here: names and conflicts do."""
     new_operator("second").start()
     newest = this_minute() - 120
     catch_up = {"misfirePolicy": "CatchUp", "concurrencyPolicy": "Allow", "catchUp": {"maxConcurrent": 5}}
@@ -148,7 +149,7 @@ def test_sigterm_ends_it_well_while_it_is_busy(world: World, operator: OperatorP
 
 
 def test_sigterm_during_start_up_ends_it_well(kubectl: Kubectl) -> None:
-    environment = os.environ | {"KUBECONFIG": kubectl.kubeconfig}
+    environment = os.environ | ALONE | {"KUBECONFIG": kubectl.kubeconfig}
     with subprocess.Popen(
         [sys.executable, "-m", "cronschedule"], env=environment, stderr=subprocess.PIPE
     ) as process:

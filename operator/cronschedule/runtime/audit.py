@@ -8,7 +8,7 @@ than the one before tells that etcd was restored to the past: then what it shows
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -44,6 +44,7 @@ class Audit:
     last_pass: float = float("-inf")
     _newest: int = 0
     """The resourceVersion of the newest list so far."""
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def fill(self) -> None:
         """Take everything that is there. Does not return before that has succeeded."""
@@ -69,6 +70,10 @@ class Audit:
 
     async def compare(self) -> None:
         """One pass. Raises `KubeError`."""
+        async with self._one_at_a_time:
+            await self._compare()
+
+    async def _compare(self) -> None:
         self.inventory.gone.clear()
         listed: dict[Place, Seen] = {}
 

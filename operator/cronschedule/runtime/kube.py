@@ -7,6 +7,7 @@ Errors, by what the caller should make of them (never by the number alone):
     KubeError
     ├── Unreachable            no usable answer: connection, TLS, time-out, broken body.
     │                          Whether the server acted is UNKNOWN: repeat only what may be repeated
+    ├── NotLeading             a write that was not even sent: another one leads, or may by now
     └── ApiError               the server answered with a failure
         ├── BadRequest         400: the request itself is malformed
         ├── Unauthorized       401: the credentials are not (or no longer) good
@@ -65,6 +66,10 @@ class KubeError(Exception):
 
 class Unreachable(KubeError):
     """No usable answer came. The server may or may not have done what was asked."""
+
+
+class NotLeading(KubeError):
+    """The write was not sent."""
 
 
 class ApiError(KubeError):

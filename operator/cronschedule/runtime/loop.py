@@ -60,15 +60,22 @@ class Turns:
 
 
 class Loop:
-    """Wakes schedules when their time comes or when they are poked, and flies them."""
+    """Wakes schedules when their time comes or when they are poked, and flies them, once `leading` is set."""
 
     def __init__(
-        self, *, clock: Clock, random: Random, writers: int, fly: Callable[[Key], Awaitable[int | None]]
+        self,
+        *,
+        clock: Clock,
+        random: Random,
+        writers: int,
+        fly: Callable[[Key], Awaitable[int | None]],
+        leading: asyncio.Event,
     ) -> None:
         self._clock = clock
         self._random = random
         self._writers = writers
         self._fly = fly
+        self._leading = leading
         self._turns = Turns()
         self._heap: list[tuple[int, Key]] = []
         self._wakes: dict[Key, int] = {}
@@ -98,6 +105,7 @@ class Loop:
 
     async def run(self) -> None:
         """Until cancelled."""
+        self.last_turn = self._clock.monotonic()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_time())
             for _ in range(self._writers):
@@ -121,6 +129,7 @@ class Loop:
                 continue
 
     async def _write(self) -> None:
+        await self._leading.wait()
         while True:
             key = await self._turns.take()
             if self._draining:

@@ -12,9 +12,10 @@ from cronschedule.runtime.audit import Audit
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.executor import Executor
 from cronschedule.runtime.inventory import Inventory, Key
-from cronschedule.runtime.kube import Api
+from cronschedule.runtime.kube import Api, KubeError
 from cronschedule.runtime.kube_verbs import JOBS
 from cronschedule.runtime.lanes import Lanes
+from cronschedule.runtime.leader import Elector, LeaderApi
 from cronschedule.runtime.loop import Loop
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.reflector import Reflector
@@ -24,12 +25,26 @@ from cronschedule.runtime.throttle import Throttle
 log = structlog.get_logger(__name__)
 
 
-class Operator:
-    """Everything but kopf. The watches of CronSchedules and Namespaces feed `inventory` from outside."""
+TRY_AGAIN = 1.0
+"""Seconds until a new leader asks again what is there."""
 
-    def __init__(self, *, api: Api, settings: Settings, clock: Clock, random: Random) -> None:
+
+class Operator:
+    """Everything but kopf. The watches of CronSchedules and Namespaces feed `inventory` from outside.
+
+    With an `elector` it is one of several: it watches at all times, and decides and writes only while it leads.
+    """
+
+    def __init__(
+        self, *, api: Api, settings: Settings, clock: Clock, random: Random, elector: Elector | None = None
+    ) -> None:
         self.ready = asyncio.Event()
-        """Set once everything is known and slots are being decided."""
+        """Set once everything is known."""
+        self.leading = asyncio.Event()
+        """Set once slots are being decided. Never taken back: who no longer leads ends."""
+        self.elector = elector
+        if elector is not None:
+            api = LeaderApi(api, elector)
         self.inventory = Inventory(settings=settings, on_change=self._poke)
         lanes = Lanes()
         self.recorder = Recorder(api=api, clock=clock, lanes=lanes)
@@ -50,7 +65,9 @@ class Operator:
             lanes=lanes,
             alerts=self.alerts,
         )
-        self.loop = Loop(clock=clock, random=random, writers=settings.writers, fly=executor.fly)
+        self.loop = Loop(
+            clock=clock, random=random, writers=settings.writers, fly=executor.fly, leading=self.leading
+        )
         self.audit = Audit(api=api, clock=clock, inventory=self.inventory, on_change=self._poke)
         self.jobs: Reflector[SeenJob] = Reflector(
             api,
@@ -65,7 +82,10 @@ class Operator:
         )
 
     async def run(self) -> None:
-        """Until cancelled. Nothing is decided before everything is known."""
+        """Until cancelled. Nothing is decided before everything is known. Raises `LeaseLost`, in a group.
+
+        kopf ends every task that began after it, so the parts that wait for the lease begin at once too.
+        """
         async with asyncio.TaskGroup() as group:
             group.create_task(self.jobs.run())
             group.create_task(self.recorder.run())
@@ -75,14 +95,38 @@ class Operator:
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())
             group.create_task(self.loop.run())
+            if self.elector is None:
+                self.leading.set()
+            else:
+                group.create_task(self._lead(self.elector))
+                group.create_task(self.elector.run())
             await asyncio.sleep(0)
             self.ready.set()
             log.info("operator.ready", schedules=len(self.inventory.schedules), jobs=len(self.jobs))
+
+    async def _lead(self, elector: Elector) -> None:
+        """Begin to decide when the lease is ours, knowing all that the one before has written."""
+        await elector.taken.wait()
+        while True:
+            try:
+                await self.audit.compare()
+                break
+            except KubeError as error:
+                log.warning("audit.failed", failure=str(error)[:256])
+                await asyncio.sleep(TRY_AGAIN)
+        self.throttle.begin()
+        self.leading.set()
+        log.info("operator.leading")
 
     async def drain(self) -> None:
         """Let what is in flight finish, and what waits be told, for some seconds at most."""
         await self.loop.drain()
         await asyncio.gather(self.recorder.drain(), self.alerts.drain())
+
+    async def release(self) -> None:
+        """Let another one lead at once. To be called when `run()` has ended."""
+        if self.elector is not None:
+            await self.elector.release()
 
     def _poke(self, key: Key) -> None:
         self.loop.poke(key)

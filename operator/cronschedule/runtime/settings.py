@@ -17,6 +17,7 @@ from cronschedule.core.facts import DEFAULT_MISFIRE_THRESHOLD
 T = TypeVar("T")
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
+_OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TERM = re.compile(rf"(?P<absent>!)?(?P<key>{_NAME})((?P<operator>!=|==?)(?P<value>({_NAME})?))?")
 
 
@@ -58,6 +59,21 @@ class Webhook:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Election:
+    """The Lease by which replicas agree who decides. Spans are in whole seconds.
+
+    `namespace` None means that of the credentials. Others wait for `duration`; the leader itself stops when it has
+    not renewed the lease for `renew_deadline`, which is shorter. It is asked for, and renewed, each `retry_period`.
+    """
+
+    name: str
+    namespace: str | None
+    duration: int
+    renew_deadline: int
+    retry_period: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """The operator's settings. Spans are in seconds."""
 
@@ -66,6 +82,8 @@ class Settings:
     catch_up: Limits
     webhook: Webhook | None
     writers: int
+    election: Election | None
+    health_port: int
     log_level: str
     log_format: str
 
@@ -102,6 +120,8 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         ),
         webhook=_read_webhook(read),
         writers=read("WRITERS", "500", _number(1, 5_000)),
+        election=_read_election(read),
+        health_port=read("HEALTH_PORT", "8080", _number(0, 65_535)),
         log_level=read("LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")),
         log_format=read("LOG_FORMAT", "json", _one_of("json", "text")),
     )
@@ -149,6 +169,31 @@ def _webhook_url(text: str) -> str | None:
     if parts.username is not None or parts.password is not None:
         raise ValueError(
             "a name and password in the URL are not used; put a token into ALERT_WEBHOOK_TOKEN_FILE"
+        )
+    return text
+
+
+def _read_election(read: Read) -> Election | None:
+    switch = read("LEADER_ELECTION", "on", _one_of("on", "off"))
+    election = Election(
+        name=read("LEASE_NAME", "cronschedule-operator", _object_name),
+        namespace=read("LEASE_NAMESPACE", "", lambda text: _object_name(text) if text else None),
+        duration=read("LEASE_DURATION", "15s", _span(2, 600)),
+        renew_deadline=read("RENEW_DEADLINE", "10s", _span(1, 600)),
+        retry_period=read("RETRY_PERIOD", "2s", _span(1, 600)),
+    )
+    if not election.retry_period < election.renew_deadline < election.duration:
+        raise SettingsError(
+            "CRONSCHEDULE_RENEW_DEADLINE must be longer than CRONSCHEDULE_RETRY_PERIOD and shorter than "
+            "CRONSCHEDULE_LEASE_DURATION"
+        )
+    return election if switch == "on" else None
+
+
+def _object_name(text: str) -> str:
+    if not _OBJECT_NAME.fullmatch(text):
+        raise ValueError(
+            f"{text!r} is not a name of at most 63 a-z, 0-9 and - that begins and ends with no -"
         )
     return text
 

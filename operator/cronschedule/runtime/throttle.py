@@ -20,8 +20,13 @@ class Throttle:
         self._clock = clock
         self._active = active
         self._on_turn = on_turn
+        self._limits = limits
         self._budget = Budget(limits, now=clock.monotonic())
         self._changed = asyncio.Event()
+
+    def begin(self) -> None:
+        """Forget what was. Nothing has been saved up: the first turn comes as late as all others."""
+        self._budget = Budget(self._limits, now=self._clock.monotonic())
 
     def start(self, key: Key, oldest: int) -> bool:
         """Whether this schedule may start a catch-up run now; if not, it waits and is poked when it may."""

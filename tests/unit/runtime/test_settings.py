@@ -30,6 +30,15 @@ def test_without_an_environment_the_defaults_hold() -> None:
         pytest.param("CATCH_UP_ACTIVE", "-1", id="below-zero"),
         pytest.param("WRITERS", "5001", id="too-many-writers"),
         pytest.param("WRITERS", "4.5", id="half-a-writer"),
+        pytest.param("LEADER_ELECTION", "true", id="election-neither-on-nor-off"),
+        pytest.param("LEASE_NAME", "A_b", id="lease-name"),
+        pytest.param("LEASE_NAMESPACE", "-", id="lease-namespace"),
+        pytest.param("LEASE_DURATION", "1s", id="lease-too-short"),
+        pytest.param("LEASE_DURATION", "10m1s", id="lease-too-long"),
+        pytest.param("RENEW_DEADLINE", "15s", id="deadline-as-long-as-the-lease"),
+        pytest.param("RENEW_DEADLINE", "2s", id="deadline-as-short-as-the-retry-period"),
+        pytest.param("RETRY_PERIOD", "0s", id="no-retry-period"),
+        pytest.param("HEALTH_PORT", "65536", id="port"),
         pytest.param("LOG_LEVEL", "loud", id="log-level"),
         pytest.param("LOG_FORMAT", "xml", id="log-format"),
         pytest.param("ALERT_WEBHOOK_URL", "alerts.example.com", id="webhook-without-a-scheme"),
@@ -49,8 +58,16 @@ def test_without_an_environment_the_defaults_hold() -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused_by_the_name_of_its_variable(name: str, text: str) -> None:
-    with pytest.raises(SettingsError, match=f"^CRONSCHEDULE_{name}: "):
+    with pytest.raises(SettingsError, match=f"^CRONSCHEDULE_{name}\\b"):
         read_settings({f"CRONSCHEDULE_{name}": text})
+
+
+def test_there_is_an_election_unless_it_is_switched_off() -> None:
+    election = read_settings({}).election
+    assert election is not None
+    assert (election.name, election.namespace) == ("cronschedule-operator", None)
+    assert (election.duration, election.renew_deadline, election.retry_period) == (15, 10, 2)
+    assert read_settings({"CRONSCHEDULE_LEADER_ELECTION": "off"}).election is None
 
 
 @pytest.mark.parametrize("text", ["1s", "10m"])
