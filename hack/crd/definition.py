@@ -87,6 +87,7 @@ def _columns() -> list[dict[str, Any]]:
         column("Last", ".status.lastScheduleTime", "How long ago the newest slot that ran was.", kind="date"),
         column("Next", ".status.nextScheduleTime", "The next slot, in UTC."),
         column("Ready", condition("Ready", "status"), "Whether it is accepted and being scheduled."),
+        column("Waiting", ".status.backlog.waiting", "How many slots wait.", kind="integer", priority=1),
         column("Reason", condition("Ready", "reason"), "Why it is ready or not.", priority=1),
         column("Skipped", ".status.counts.skipped", "How many slots were skipped, by reason.", priority=1),
         column("Age", ".metadata.creationTimestamp", "How long ago it was created.", kind="date"),

@@ -150,7 +150,7 @@ class _Story:
         _say(f"\n  {DIM}$ kubectl label namespace team-b cronschedule.dev/suspended-{PLAIN}")
         _wait(lambda: "suspension" not in self._get("team-b", "sync")["status"], "the tenant to be resumed")
         sync = self._get("team-b", "sync")
-        _rows(sync["status"]["runHistory"])
+        _rows(sync["status"].get("runHistory", []))
         _say(
             f"  One row for the whole window. The next run is {_clock(parse_time(sync['status']['nextScheduleTime']))}."
         )
@@ -173,7 +173,7 @@ class _Story:
             )
 
     def _ran(self, namespace: str, name: str, slot: int) -> bool:
-        rows = self._get(namespace, name)["status"]["runHistory"]
+        rows = self._get(namespace, name)["status"].get("runHistory", [])
         return any(parse_time(row["scheduledTime"]) == slot and row["outcome"] == "Succeeded" for row in rows)
 
     def _show(self, namespace: str, name: str, line: str, *, suspended: bool = False) -> None:
@@ -182,7 +182,7 @@ class _Story:
         schedule = self._get(namespace, name)
         spec, status = schedule["spec"], schedule["status"]
         _say(f"\n  {BOLD}{name}{PLAIN}  {spec['schedule']}  {DIM}{line}{PLAIN}")
-        _rows(status["runHistory"])
+        _rows(status.get("runHistory", []))
         until = max(self.looked, parse_time(status["lastDecidedTime"]))
         windows: Sequence[Window] = [(self.since, until + 1)] if suspended else ()
         verdict = judge(schedule, since=self.since, looked=self.looked, until=until, suspended=windows)

@@ -155,7 +155,7 @@ def test_what_waits_is_skipped_as_overlap_when_the_policy_no_longer_waits(world:
     backlog.wait_for(active=1, waiting=4)
     world.edit("x", misfirePolicy="FireOnce")
     schedule = eventually(
-        lambda: world.schedule("x"), lambda schedule: len(schedule["status"]["runHistory"]) == 2
+        lambda: world.schedule("x"), lambda schedule: len(schedule["status"].get("runHistory", [])) == 2
     )
     edit = {"at": format_time(backlog.slots[4] + 90), "spec": {"misfirePolicy": "FireOnce"}}
     up = format_time(backlog.slots[4] + 60)

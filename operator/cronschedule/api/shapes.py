@@ -5,6 +5,7 @@ RFC 3339 with `Z`.
 """
 
 import re
+from collections.abc import Sized
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -109,6 +110,11 @@ class Shape(BaseModel):
         return (
             {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
         )
+
+
+def is_empty(part: Sized) -> bool:
+    """What is empty is left out of the JSON: `kubectl` would show it as a heading with nothing below."""
+    return not part
 
 
 def dump(part: Shape) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, ValidationInfo, field_validator
 
-from cronschedule.api.shapes import Instant, LongMessage, Message, Shape, Total, Window, Word
+from cronschedule.api.shapes import Instant, LongMessage, Message, Shape, Total, Window, Word, is_empty
 
 MisfirePolicy = Literal["FireOnce", "Skip", "CatchUp"]
 ConcurrencyPolicy = Literal["Allow", "Forbid", "Replace"]
@@ -261,7 +261,10 @@ class Counts(Shape):
         " skipped.",
     )
     skipped: dict[str, Total] = Field(
-        default_factory=dict, description="How many slots were skipped, by reason.", max_length=64
+        default_factory=dict,
+        max_length=64,
+        exclude_if=is_empty,
+        description="How many slots were skipped, by reason.",
     )
 
 
@@ -342,10 +345,13 @@ class CronScheduleStatus(Shape):
     )
     suspension: Suspension | None = Field(None, description="Since when and why the schedule is suspended.")
     counts: Counts = Field(default_factory=Counts, description="Totals since creation.")
-    run_history: tuple[Row, ...] = Field((), max_length=1000, description="Runs and skips, newest first.")
+    run_history: tuple[Row, ...] = Field(
+        (), max_length=1000, exclude_if=is_empty, description="Runs and skips, newest first."
+    )
     decided_slots: tuple[Segment, ...] = Field(
         (),
         max_length=64,
+        exclude_if=is_empty,
         description="What became of the slots of the current schedule, in short, oldest first: Run, Skipped,"
         " Suspended, or Mixed where that is not known slot by slot any more. A Backfill goes by it.",
     )

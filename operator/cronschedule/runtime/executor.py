@@ -70,7 +70,8 @@ class _Flight:
     wake: int | None = None
     decisions: list[Decision] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
+    replaced: list[tuple[str, int]] = field(default_factory=list)
+    """Jobs that were deleted, each with the slot that it was deleted for."""
 
 
 class Unfinished(Exception):
@@ -212,7 +213,8 @@ class Executor:
             flight.rejected = None
         else:
             ledger, decisions = settle_refusal(facts.ledger, start, text, attempt.reason, attempt.message)
-            flight.rejected = attempt.message[:256] if attempt.template else flight.rejected
+            if attempt.template:
+                flight.rejected = f"No Job can be made of spec.jobTemplate: {attempt.message[:256]}"
         flight.status = record_decisions(flight.status, decisions, self._clock.now())
         flight.decisions += decisions
         flight.facts = replace(
@@ -226,7 +228,7 @@ class Executor:
     def _replace(self, flight: _Flight, start: Start) -> None:
         """The Jobs that the new run replaces are gone for us, even before their deletion is seen."""
         flight.status = record_replaced(flight.status, start.replaces, self._clock.now())
-        flight.replaced += start.replaces
+        flight.replaced += [(job, start.slot) for job in start.replaces]
         for name in start.replaces:
             job = flight.snapshot.jobs.get(name)
             if job is not None:
@@ -316,8 +318,8 @@ class Executor:
                 self._alert(owner, decision)
             else:
                 self._recorder.tell_run(owner, decision)
-        for job in flight.replaced:
-            self._recorder.tell_replaced(owner, job)
+        for job, slot in flight.replaced:
+            self._recorder.tell_replaced(owner, job, slot)
         known = {(row.job, row.scheduled_time) for row in flight.snapshot.status.run_history}
         for row in flight.status.run_history:
             if row.trigger == "Manual" and (row.job, row.scheduled_time) not in known:

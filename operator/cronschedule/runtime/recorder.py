@@ -98,7 +98,7 @@ class Recorder:
             count=start.count,
         )
         note = f"Created Job {decision.job} for {slot} ({start.trigger}{stands_for})."
-        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=f"{start.slot}", job=decision.job)
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, at=start.slot, job=decision.job)
 
     def tell_skip(self, owner: Owner, skip: Skip, row: Row | None) -> None:
         """Log and Event of a skip; `row` is where it is recorded, if that has not fallen off."""
@@ -124,19 +124,20 @@ class Recorder:
             )
             note += f" To run them: {command}"
         repeats = count if first < skip.first else None
-        self._post(owner, skip.reason, "Skip", note, mark=f"{first}", repeats=repeats)
+        self._post(owner, skip.reason, "Skip", note, at=first, repeats=repeats)
 
-    def tell_replaced(self, owner: Owner, job: str) -> None:
+    def tell_replaced(self, owner: Owner, job: str, slot: int) -> None:
+        """Log and Event of a run whose Job was deleted for that of `slot`."""
         log.info("run.replaced", **_who(owner), job=job)
         note = f"Deleted Job {job} for a newer slot."
-        self._post(owner, EventReason.RUN_REPLACED, "Replace", note, mark=job, job=job)
+        self._post(owner, EventReason.RUN_REPLACED, "Replace", note, at=slot, mark=job, job=job)
 
     def tell_manual(self, owner: Owner, row: Row) -> None:
         """Log and Event of a run that a person started."""
         log.info("run.manual", **_who(owner), job=row.job)
         note = f"Job {row.job} was started by hand: {row.message or 'no reason given'}"
-        mark = f"{row.job}-{row.scheduled_time}"
-        self._post(owner, EventReason.RUN_CREATED, "Run", note, mark=mark, job=row.job)
+        at = row.scheduled_time
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, at=at, mark=f"{row.job}", job=row.job)
 
     def tell_note(self, owner: Owner, note: Note) -> None:
         """Log and Event of a suspension, a resumption or a lost ledger."""
@@ -146,16 +147,17 @@ class Recorder:
         else:
             reason = EventReason.SUSPENDED if note.kind == "Suspended" else EventReason.RESUMED
         log.info("schedule." + note.kind.lower(), **_who(owner), message=note.message)
-        self._post(owner, reason, note.kind, note.message, mark=f"{note.at}")
+        self._post(owner, reason, note.kind, note.message, at=note.at)
 
     def tell_invalid(self, owner: Owner, generation: int, reason: str, message: str) -> None:
         """Log and Event of a spec that cannot be used."""
         log.warning("schedule.invalid", **_who(owner), reason=reason, message=message)
-        self._post(owner, EventReason(reason), "Validate", message, mark=f"{generation}")
+        now = self._clock.now()
+        self._post(owner, EventReason(reason), "Validate", message, at=now, mark=f"{generation}")
 
     def tell_refused(self, owner: Owner, generation: int, message: str) -> None:
-        """Event of a status that the API server does not take."""
-        self._post(owner, EventReason.STATUS_REFUSED, "Record", message, mark=f"{generation}")
+        """Event of a status that the API server does not take: one, however often that is tried."""
+        self._post(owner, EventReason.STATUS_REFUSED, "Record", message, at=0, mark=f"{generation}")
 
     async def run(self) -> None:
         """Post what waits, until cancelled."""
@@ -213,19 +215,21 @@ class Recorder:
         action: str,
         note: str,
         *,
-        mark: str,
+        at: int,
+        mark: str = "",
         job: str | None = None,
         repeats: int | None = None,
     ) -> None:
         """Queue an Event. Its name follows from what it is about, so that it is there once.
 
+        The moment it is about, `at`, comes first: `kubectl describe` shows these Events in the order of their names.
         With `repeats`, the one that is there happened again and has happened so often by now.
         """
-        digest = hashlib.sha256(f"{owner.uid}/{reason.value}/{mark}".encode()).hexdigest()[:16]
+        digest = hashlib.sha256(f"{owner.uid}/{reason.value}/{at}/{mark}".encode()).hexdigest()[:16]
         event: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"namespace": owner.namespace, "name": f"{owner.name}.{digest}"},
+            "metadata": {"namespace": owner.namespace, "name": f"{owner.name}.{at:08x}.{digest}"},
             "eventTime": now_utc(self._clock.precise()),
             "type": CATALOGUE[reason].event_type,
             "reason": reason.value,

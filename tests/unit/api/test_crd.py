@@ -180,6 +180,7 @@ def test_the_next_slot_is_no_date_column_because_those_show_the_future_as_invali
     ]
     assert [name for name, column in columns.items() if column.get("priority")] == [
         "TimeZone",
+        "Waiting",
         "Reason",
         "Skipped",
     ]
