@@ -1,8 +1,9 @@
-"""What people see of a schedule with kubectl: the order of Events, headings, columns, and what to do about a refusal."""
+"""What people see of a schedule with kubectl: the order of Events, headings, columns, and the words of a refusal."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_describe_has_no_headings_with_nothing_below(world: World) -> None:
     world.create(cron_schedule("x", "0 0 1 1 *"))
     world.wait_until_seen("x")
     lines = world.kubectl("describe", "csch", "x").split("\nStatus:\n")[1].splitlines()
-    for line, below in zip(lines, lines[1:], strict=False):
+    for line, below in pairwise(lines):
         if re.fullmatch(r" +[A-Z][A-Za-z ]+:", line):
             assert len(below) - len(below.lstrip()) > len(line) - len(line.lstrip()), line
 
