@@ -1,4 +1,4 @@
-"""`hack/generate-docs`: writes the page, or says whether it is fresh."""
+"""`hack/generate-docs`: writes the pages, or says whether they are fresh."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import argparse
 import sys
 
 from environment import ROOT
+from reference.metrics import build_metrics_page
 from reference.page import build_page
 
-PAGE = ROOT / "docs" / "reference.md"
+PAGES = {ROOT / "docs" / "reference.md": build_page, ROOT / "docs" / "metrics.md": build_metrics_page}
 
 
 def main() -> int:
-    """0 when the page is written or fresh, 1 when it is not fresh."""
+    """0 when the pages are written or fresh, 1 when one is not fresh."""
     parser = argparse.ArgumentParser(prog="hack/generate-docs", description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 when the page is not fresh"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is not fresh")
     options = parser.parse_args()
-    page = build_page()
-    if not options.check:
-        PAGE.write_text(page)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == page:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is not fresh: run hack/generate-docs", file=sys.stderr)
-    return 1
+    stale = False
+    for path, build in PAGES.items():
+        page = build()
+        if not options.check:
+            path.write_text(page)
+        elif not path.exists() or path.read_text() != page:
+            print(f"{path.relative_to(ROOT)} is not fresh: run hack/generate-docs", file=sys.stderr)
+            stale = True
+    return 1 if stale else 0

@@ -21,11 +21,13 @@ from cronschedule import __version__
 from cronschedule.core.zones import iana_version
 from cronschedule.runtime.clock import SystemClock
 from cronschedule.runtime.credentials import Credentials, CredentialsError, load_credentials
+from cronschedule.runtime.exposition import add_metrics
 from cronschedule.runtime.handlers import build_registry, build_settings
 from cronschedule.runtime.health import Health, PortTaken, build_app, serving
 from cronschedule.runtime.kube_http import HttpApi
 from cronschedule.runtime.leader import Elector
 from cronschedule.runtime.logs import set_up_logs
+from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.operator import Operator
 from cronschedule.runtime.settings import Settings, SettingsError, read_settings
 
@@ -47,8 +49,8 @@ def main() -> int:
 async def _operate(settings: Settings, credentials: Credentials) -> int:
     signalled = _catch_signals()
     log.info("operator.starting", version=__version__, iana=iana_version(), server=credentials.server)
-    clock, chance = SystemClock(), random.Random()
-    async with HttpApi(credentials) as api:
+    clock, chance, metrics = SystemClock(), random.Random(), Metrics()
+    async with HttpApi(credentials, on_answer=metrics.answered) as api:
         elector = None
         if settings.election is not None:
             elector = Elector(
@@ -59,9 +61,13 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
                 namespace=settings.election.namespace or credentials.default_namespace or "default",
                 identity=f"{socket.gethostname()}_{uuid.uuid4()}",
             )
-        operator = Operator(api=api, settings=settings, clock=clock, random=chance, elector=elector)
+        operator = Operator(
+            api=api, settings=settings, clock=clock, random=chance, elector=elector, metrics=metrics
+        )
+        app = build_app(Health(operator, clock))
+        add_metrics(app, operator, clock, per_schedule=settings.metrics_per_schedule)
         try:
-            async with serving(build_app(Health(operator, clock)), settings.health_port):
+            async with serving(app, settings.health_port):
                 return await _run(operator, credentials, signalled)
         except PortTaken as error:
             print(f"cronschedule-operator: {error}", file=sys.stderr)

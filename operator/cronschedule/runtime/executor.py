@@ -51,6 +51,7 @@ from cronschedule.runtime.job_calls import (
 from cronschedule.runtime.kube import Api, Conflict, Invalid, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES
 from cronschedule.runtime.lanes import Lane, Lanes
+from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.throttle import Throttle
 
@@ -96,6 +97,7 @@ class Executor:
         throttle: Throttle,
         lanes: Lanes,
         alerts: Alerts,
+        metrics: Metrics,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -105,6 +107,7 @@ class Executor:
         self._throttle = throttle
         self._lanes = lanes
         self._alerts = alerts
+        self._metrics = metrics
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
@@ -208,6 +211,7 @@ class Executor:
         decisions: tuple[Decision, ...]
         if isinstance(attempt, Created):
             self._inventory.hold_job(attempt.job)
+            self._metrics.created(start.slot, start.trigger, self._clock.precise())
             self._replace(flight, start)
             ledger, decisions = settle_run(facts.ledger, start, attempt.job.name, text)
             flight.rejected = None
@@ -304,6 +308,7 @@ class Executor:
         flight.status = build_status(view)
         if flight.status != snapshot.status:
             self._inventory.take_answer(await self._recorder.write_status(entry, flight.status))
+        self._metrics.saw(entry.key, snapshot.status, flight.status)
         retry = self._inventory.retries.get(entry.owner.uid)
         if retry is not None and retry.start.slot <= planned.ledger.last_decided:
             del self._inventory.retries[entry.owner.uid]
@@ -313,6 +318,7 @@ class Executor:
         for note in flight.notes:
             self._recorder.tell_note(owner, note)
         for decision in flight.decisions:
+            self._metrics.decided(decision)
             if isinstance(decision, Skip):
                 self._recorder.tell_skip(owner, decision, row_of(flight.status.run_history, decision))
                 self._alert(owner, decision)

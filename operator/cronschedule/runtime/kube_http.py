@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Self
 
 import aiohttp
@@ -29,6 +29,9 @@ REQUEST_SECONDS = 30.0
 TOKEN_SECONDS = 60.0
 """How old a token read from a file may get. The kubelet renews it at 80 % of its life, at most hourly."""
 
+OnAnswer = Callable[[str, str, float], None]
+"""Told of each request: its verb (WATCH apart from GET), the status code (`none` without an answer), seconds."""
+
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of one watch event: many times what etcd lets an object be."""
 
@@ -39,8 +42,15 @@ class HttpApi:
     Writes carry our field manager. Neither bodies nor tokens get into errors or logs.
     """
 
-    def __init__(self, credentials: Credentials, *, max_connections: int = MAX_CONNECTIONS) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        max_connections: int = MAX_CONNECTIONS,
+        on_answer: OnAnswer = lambda verb, code, seconds: None,
+    ) -> None:
         self._credentials = credentials
+        self._on_answer = on_answer
         self._max_connections = max_connections
         self._authorization = _Authorization(credentials)
         self._session: aiohttp.ClientSession | None = None
@@ -112,17 +122,31 @@ class HttpApi:
             timeout=limit,
             allow_redirects=False,
         )
+        verb = "WATCH" if query and "watch" in query else method
+        clock = asyncio.get_running_loop().time
+        began, code = clock(), "none"
         try:
-            response = await send(headers=headers | self._authorization.headers())
-            if response.status == 401 and self._authorization.renew():
-                response.release()
-                response = await send(headers=headers | self._authorization.headers())
+            try:
+                response = await self._authorized(send, headers)
+                code = str(response.status)
+            finally:
+                self._on_answer(verb, code, clock() - began)
             async with response:
                 if response.status >= 300:
                     raise await _error(response)
                 yield response
         except (aiohttp.ClientError, OSError) as failure:  # TimeoutError is an OSError
             raise Unreachable(f"{method} {path}: {_describe(failure)}") from failure
+
+    async def _authorized(
+        self, send: Callable[..., Awaitable[aiohttp.ClientResponse]], headers: dict[str, str]
+    ) -> aiohttp.ClientResponse:
+        """Send it with the token, once more where that has been renewed meanwhile."""
+        response = await send(headers=headers | self._authorization.headers())
+        if response.status == 401 and self._authorization.renew():
+            response.release()
+            response = await send(headers=headers | self._authorization.headers())
+        return response
 
 
 class _Authorization:

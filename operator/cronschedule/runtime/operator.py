@@ -17,6 +17,7 @@ from cronschedule.runtime.kube_verbs import JOBS
 from cronschedule.runtime.lanes import Lanes
 from cronschedule.runtime.leader import Elector, LeaderApi
 from cronschedule.runtime.loop import Loop
+from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.reflector import Reflector
 from cronschedule.runtime.settings import Settings
@@ -36,13 +37,22 @@ class Operator:
     """
 
     def __init__(
-        self, *, api: Api, settings: Settings, clock: Clock, random: Random, elector: Elector | None = None
+        self,
+        *,
+        api: Api,
+        settings: Settings,
+        clock: Clock,
+        random: Random,
+        elector: Elector | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.ready = asyncio.Event()
         """Set once everything is known."""
         self.leading = asyncio.Event()
         """Set once slots are being decided. Never taken back: who no longer leads ends."""
         self.elector = elector
+        self.metrics = metrics or Metrics()
+        self._clock = clock
         if elector is not None:
             api = LeaderApi(api, elector)
         self.inventory = Inventory(settings=settings, on_change=self._poke)
@@ -64,6 +74,7 @@ class Operator:
             throttle=self.throttle,
             lanes=lanes,
             alerts=self.alerts,
+            metrics=self.metrics,
         )
         self.loop = Loop(
             clock=clock, random=random, writers=settings.writers, fly=executor.fly, leading=self.leading
@@ -91,6 +102,7 @@ class Operator:
             group.create_task(self.recorder.run())
             group.create_task(self.throttle.run())
             group.create_task(self.alerts.run())
+            group.create_task(self.metrics.watch_loop(self._clock))
             await self.audit.fill()
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())

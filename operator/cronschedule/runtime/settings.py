@@ -84,6 +84,7 @@ class Settings:
     writers: int
     election: Election | None
     health_port: int
+    metrics_per_schedule: bool
     log_level: str
     log_format: str
 
@@ -122,6 +123,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         writers=read("WRITERS", "500", _number(1, 5_000)),
         election=_read_election(read),
         health_port=read("HEALTH_PORT", "8080", _number(0, 65_535)),
+        metrics_per_schedule=read("METRICS_PER_SCHEDULE", "off", _one_of("on", "off")) == "on",
         log_level=read("LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")),
         log_format=read("LOG_FORMAT", "json", _one_of("json", "text")),
     )
