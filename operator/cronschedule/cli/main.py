@@ -24,6 +24,8 @@ COMMANDS = {
     "explain": "Why did, or didn't, a slot run?",
     "check": "Mistakes and traps in manifests, for an editor, a commit hook or CI.",
     "trigger": "Run it now.",
+    "backfill": "Run slots of a range that were skipped.",
+    "acknowledge": "Let what the caps dropped stay dropped.",
     "suspend": "Stop a schedule; its slots are skipped until it is resumed.",
     "resume": "Let a suspended schedule run from its next slot on.",
     "tenants": "Namespaces that are suspended: since when, how many schedules.",

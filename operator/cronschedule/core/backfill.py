@@ -5,12 +5,12 @@ not decided yet waits for that, and a backlog goes before. Slots that ran, or of
 again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from cronschedule.api.backfill import Fate
-from cronschedule.api.v1alpha1 import CronScheduleSpec, Segment
+from cronschedule.api.v1alpha1 import CronScheduleSpec, Row, Segment
 from cronschedule.core.facts import Facts, JobFact, Start
 from cronschedule.core.segments import MIXED, RUN, SUSPENDED, segment_of
 from cronschedule.core.slots import Slots
@@ -102,6 +102,15 @@ def next_step(order: Order, known: Known, *, settled_until: int) -> Step:
         else:
             return _start_or_hold(walk, facts.spec, slot, jobs.get(slot))
     return _step(walk)
+
+
+def failed_slots(rows: Iterable[Row]) -> set[int]:
+    """The slots whose newest run failed, by the rows of the history, newest first."""
+    outcomes: dict[int, str] = {}
+    for row in rows:
+        if row.job is not None and row.trigger != "Manual":
+            outcomes.setdefault(row.scheduled_time, row.outcome)
+    return {slot for slot, outcome in outcomes.items() if outcome == "Failed"}
 
 
 def _fate(walk: _Walk, slot: int, job: JobFact | None) -> Fate | None:

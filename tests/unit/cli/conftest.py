@@ -71,6 +71,14 @@ class FakeCluster:
         world["objects"] += objects
         self._write(world)
 
+    def change(self, kind: str, **parts: Any) -> None:
+        """Give every object of a kind these parts, as its controller would."""
+        world = self._read()
+        for each in world["objects"]:
+            if each["kind"] == kind:
+                each.update(parts)
+        self._write(world)
+
     def deny(self, kind: str, said: str) -> None:
         """Whatever is asked about a kind ends with this on standard error."""
         world = self._read()

@@ -11,6 +11,7 @@ KINDS = {
     "namespaces": "Namespace",
     "namespace": "Namespace",
     "cronjobs.batch": "CronJob",
+    "backfills.cronschedule.dev": "Backfill",
 }
 
 
