@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from cronschedule.runtime.clock import Clock
@@ -48,7 +48,10 @@ class FakeKube(World):
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float | None = None,  # noqa: ASYNC109
+        fence: Callable[[], None] | None = None,
     ) -> Any:
+        if fence is not None:
+            fence()
         call = understand(
             self.kinds, method, path, query=query or {}, body=body, content_type=content_type, accept=accept
         )

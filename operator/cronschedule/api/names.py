@@ -13,6 +13,8 @@ OPERATOR = "cronschedule-operator"
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "cronschedule"
+OUR_JOBS = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+"""Label selector."""
 SCHEDULE_LABEL = f"{GROUP}/schedule"
 TRIGGER_LABEL = f"{GROUP}/trigger"
 SUSPENDED_LABEL = f"{GROUP}/suspended"

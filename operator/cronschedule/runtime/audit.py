@@ -6,6 +6,7 @@ than the one before tells that etcd was restored to the past: then what it shows
 """
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,12 @@ from typing import Any
 
 import structlog
 
+from cronschedule.api.names import OUR_JOBS
+from cronschedule.core.jobs import read_job
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
 from cronschedule.runtime.kube import JSON, Api, Gone, KubeError, NotFound
-from cronschedule.runtime.kube_verbs import CRONSCHEDULES, METADATA_ONLY, NAMESPACES, list_pages
+from cronschedule.runtime.kube_verbs import CRONSCHEDULES, JOBS, METADATA_ONLY, NAMESPACES, list_pages
 
 INTERVAL = 60.0
 GRACE = 2.0
@@ -68,12 +71,37 @@ class Audit:
             except KubeError as error:
                 log.warning("audit.failed", failure=str(error)[:256])
 
+    async def refresh(self) -> None:
+        """Know all that was there when this began, Jobs included: a watch that lags behind could show a slot as
+        undecided whose run is over, and whose Job, with the lock that its name is, is deleted. Raises `KubeError`."""
+        async with self._one_at_a_time:
+            await self._compare(grace=0)
+            await self._compare_jobs()
+
+    async def _compare_jobs(self) -> None:
+        """Read the Jobs that the reflector has yet to hear of. Raises `KubeError`."""
+        listed: dict[str, tuple[str, str, int]] = {}
+
+        def see(body: Mapping[str, Any]) -> None:
+            meta = body["metadata"]
+            listed[meta["uid"]] = meta["namespace"], meta["name"], int(meta["resourceVersion"])
+
+        as_of = await self._list(JOBS.path(), METADATA_ONLY, see, label_selector=OUR_JOBS)
+        held = {job.uid: job for jobs in self.inventory.jobs.values() for job in jobs.values()}
+        self.inventory.keep_jobs(listed.keys(), as_of)
+        for uid, (namespace, name, version) in listed.items():
+            if uid in held and held[uid].version >= version:
+                continue
+            with contextlib.suppress(NotFound):
+                path = JOBS.path(namespace=namespace, name=name)
+                self.inventory.take_job(read_job(await self.api.request("GET", path)))
+
     async def compare(self) -> None:
         """One pass. Raises `KubeError`."""
         async with self._one_at_a_time:
-            await self._compare()
+            await self._compare(grace=GRACE)
 
-    async def _compare(self) -> None:
+    async def _compare(self, *, grace: float) -> None:
         self.inventory.gone.clear()
         listed: dict[Place, Seen] = {}
 
@@ -88,7 +116,7 @@ class Audit:
         behind = self._behind(listed, math.inf if restored else as_of)
         if not behind:
             return
-        await asyncio.sleep(GRACE)
+        await asyncio.sleep(grace)
         held = self._held()
         doubtful = [place for place, seen in behind.items() if held.get(place) == seen]
         for place in doubtful:
@@ -138,16 +166,30 @@ class Audit:
         elif held is not None:
             self.inventory.drop_schedule(place, held[0])
 
-    async def _list(self, path: str, accept: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+    async def _list(
+        self,
+        path: str,
+        accept: str,
+        take: Callable[[Mapping[str, Any]], None],
+        *,
+        label_selector: str | None = None,
+    ) -> int:
         """Everything of one kind; as of which resourceVersion. Begun anew where that fell out of memory half-way."""
         try:
-            return await self._list_once(path, accept, take)
+            return await self._list_once(path, accept, take, label_selector)
         except Gone:
-            return await self._list_once(path, accept, take)
+            return await self._list_once(path, accept, take, label_selector)
 
-    async def _list_once(self, path: str, accept: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+    async def _list_once(
+        self,
+        path: str,
+        accept: str,
+        take: Callable[[Mapping[str, Any]], None],
+        label_selector: str | None,
+    ) -> int:
         as_of = 0
-        async for page in list_pages(self.api, path, limit=PAGE, accept=accept):
+        pages = list_pages(self.api, path, limit=PAGE, accept=accept, label_selector=label_selector)
+        async for page in pages:
             as_of = int(page.resource_version)
             for body in page.items:
                 take(body)

@@ -186,9 +186,8 @@ class Inventory:
         if held.state == "Active":
             self._poke_owner(job)
 
-    def keep_jobs(self, listed: Collection[SeenJob], version: int) -> None:
-        """A whole list of Jobs, as of `version`: whatever is older and not on it is gone."""
-        uids = {job.uid for job in listed}
+    def keep_jobs(self, uids: Collection[str], version: int) -> None:
+        """The UIDs on a whole list of Jobs, as of `version`: whatever is older and not on it is gone."""
         held = [job for jobs in self.jobs.values() for job in jobs.values()]
         for job in held:
             if job.uid not in uids and job.version <= version:

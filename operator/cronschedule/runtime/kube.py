@@ -28,7 +28,7 @@ Errors, by what the caller should make of them (never by the number alone):
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from random import Random
 from typing import Any, Protocol
 
@@ -48,8 +48,13 @@ class Api(Protocol):
         content_type: str = JSON,
         accept: str = JSON,
         timeout: float | None = None,  # noqa: ASYNC109 (ends as Unreachable, as every other silence does)
+        fence: Callable[[], None] | None = None,
     ) -> Any:
-        """Send one request, return the parsed JSON answer. `timeout` in seconds. Raises `KubeError`."""
+        """Send one request, return the parsed JSON answer. `timeout` in seconds. Raises `KubeError`.
+
+        `fence` is called first, and again at the last moment before anything that the server could act on is sent;
+        what it raises keeps that from happening.
+        """
         ...
 
     def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:

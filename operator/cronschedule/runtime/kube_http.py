@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import Any, Self
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 
 from cronschedule import __version__
 from cronschedule.runtime.credentials import Credentials
@@ -81,12 +82,15 @@ class HttpApi:
         content_type: str = JSON,
         accept: str = JSON,
         timeout: float | None = None,  # noqa: ASYNC109 (see `Api`)
+        fence: Callable[[], None] | None = None,
     ) -> Any:
         headers = {"Accept": accept}
         data = None
+        if fence is not None:
+            fence()
         if body is not None:
             headers["Content-Type"] = content_type
-            data = json.dumps(body, separators=(",", ":")).encode()
+            data = _Body(json.dumps(body, separators=(",", ":")).encode(), fence)
         if method in ("POST", "PUT", "PATCH"):
             query = {"fieldManager": FIELD_MANAGER, **(query or {})}
         limit = aiohttp.ClientTimeout(total=timeout or REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -108,7 +112,7 @@ class HttpApi:
         query: Mapping[str, str] | None,
         headers: dict[str, str],
         limit: aiohttp.ClientTimeout,
-        data: bytes | None = None,
+        data: _Body | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A successful answer; every failure, also one while its body is read, becomes a `KubeError`."""
         if self._session is None:
@@ -147,6 +151,22 @@ class HttpApi:
             response.release()
             response = await send(headers=headers | self._authorization.headers())
         return response
+
+
+class _Body(aiohttp.BytesPayload):
+    """A body that asks once more just before it goes out: waiting for a connection may have taken long.
+
+    A request whose body never comes is none for the server. The failure comes out as `Unreachable`.
+    """
+
+    def __init__(self, value: bytes, fence: Callable[[], None] | None) -> None:
+        super().__init__(value)
+        self._fence = fence
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        if self._fence is not None:
+            self._fence()
+        await super().write_with_length(writer, content_length)
 
 
 class _Authorization:

@@ -113,6 +113,8 @@ class Elector:
             if lease is not None and not self._is_free(lease):
                 self._complaint = ""
                 return False
+            if lease is None and self._seen and self._free_in() > 0:
+                return False  # somebody has deleted it, which its holder may not know yet
             began = self._clock.monotonic()
             self._hold(await self._write(lease, self._record(lease)), began)
         except (Conflict, AlreadyExists, NotFound):
@@ -227,9 +229,14 @@ class LeaderApi:
         self._elector = elector
 
     async def request(self, method: str, path: str, **options: Any) -> Any:
-        if method != "GET" and not self._elector.holds():
-            raise NotLeading(f"{method} {path} was not sent: the lease is not held")
-        return await self._api.request(method, path, **options)
+        if method == "GET":
+            return await self._api.request(method, path, **options)
+
+        def fence() -> None:
+            if not self._elector.holds():
+                raise NotLeading(f"{method} {path} was not sent: the lease is not held")
+
+        return await self._api.request(method, path, **options, fence=fence)
 
     def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
         return self._api.watch(path, query=query)

@@ -5,7 +5,7 @@ from random import Random
 
 import structlog
 
-from cronschedule.api.names import MANAGED_BY, MANAGED_BY_LABEL
+from cronschedule.api.names import OUR_JOBS
 from cronschedule.core.jobs import SeenJob, read_job
 from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.audit import Audit
@@ -89,7 +89,7 @@ class Operator:
             on_synced=self._jobs_listed,
             clock=clock,
             random=random,
-            label_selector=f"{MANAGED_BY_LABEL}={MANAGED_BY}",
+            label_selector=OUR_JOBS,
         )
 
     async def run(self) -> None:
@@ -121,7 +121,7 @@ class Operator:
         await elector.taken.wait()
         while True:
             try:
-                await self.audit.compare()
+                await self.audit.refresh()
                 break
             except KubeError as error:
                 log.warning("audit.failed", failure=str(error)[:256])
@@ -145,4 +145,4 @@ class Operator:
         self.throttle.recheck()
 
     def _jobs_listed(self) -> None:
-        self.inventory.keep_jobs(self.jobs.objects(), self.jobs.version)
+        self.inventory.keep_jobs({job.uid for job in self.jobs.objects()}, self.jobs.version)

@@ -23,7 +23,7 @@ from cronschedule.runtime.kube_verbs import (
     replace_status,
 )
 from fakes.clock import LoopClock
-from fakes.faults import Answer, Fault, Hang, Reset, Stream
+from fakes.faults import Answer, Delay, Fault, Hang, Reset, Stream
 from fakes.http import Served, serve_http
 from fakes.kube import FakeKube
 from fakes.objects import cron_schedule, job
@@ -368,3 +368,42 @@ async def test_does_closing_a_watch_free_its_connection(served: Served, fake: Fa
             async with contextlib.aclosing(api.watch(PATH, query={})) as stream:
                 await anext(stream)
             await api.request("GET", PATH)
+
+
+async def test_does_a_fence_that_closes_while_waiting_for_a_connection_keep_the_request_back(
+    fake: FakeKube, served: Served
+) -> None:
+    """With one connection, which another request occupies, it is asked again before the body goes out."""
+    async with HttpApi(Credentials(source="test", server=served.url), max_connections=1) as api:
+        fake.faults.append(Fault(action=Delay(0.2), verb="list"))
+        occupying = asyncio.create_task(api.request("GET", PATH))
+        await asyncio.sleep(0.05)
+        asked = 0
+
+        def fence() -> None:
+            nonlocal asked
+            asked += 1
+            if asked > 1:
+                raise kube.NotLeading("closed")
+
+        with pytest.raises(kube.KubeError):
+            await api.request("POST", PATH, body=job("late"), fence=fence)
+        await occupying
+        assert asked == 2
+        await api.request("GET", PATH)
+        assert fake.find("jobs", "default", "late") is None
+        assert ("create", "jobs") not in fake.calls
+
+
+async def test_does_a_fence_that_is_closed_send_nothing(fake: FakeKube, api: HttpApi) -> None:
+    def fence() -> None:
+        raise kube.NotLeading("closed")
+
+    with pytest.raises(kube.NotLeading):
+        await api.request("POST", PATH, body=job("late"), fence=fence)
+    assert not fake.calls
+
+
+async def test_does_an_open_fence_let_everything_through(api: HttpApi) -> None:
+    made = await api.request("POST", PATH, body=job("one"), fence=lambda: None)
+    assert made["metadata"]["name"] == "one"

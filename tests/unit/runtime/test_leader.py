@@ -327,6 +327,30 @@ async def test_a_deleted_lease_is_made_again_by_its_leader() -> None:
         assert place.holder() == "a"
 
 
+async def test_a_deleted_lease_is_nobody_elses_while_its_leader_may_live() -> None:
+    async with cluster() as place:
+        a = await place.leader("a")
+        b = place.start("b")
+        for after in (30, 31, 31.5):
+            await place.wait(after)
+            place.kube.remove("leases", "default", "cronschedule-operator")
+        await place.wait(30)
+        assert a.holds()
+        assert not b.elector.taken.is_set()
+
+
+async def test_a_deleted_lease_of_a_dead_leader_is_taken_once_it_would_have_lapsed() -> None:
+    async with cluster() as place:
+        a = await place.leader("a")
+        b = place.start("b")
+        await place.wait(31)
+        await a.kill()
+        place.kube.remove("leases", "default", "cronschedule-operator")
+        since = place.seconds()
+        await b.elector.taken.wait()
+        assert 12 < place.seconds() - since <= 17.1
+
+
 async def test_a_leader_whose_lease_was_given_to_another_ends_at_once() -> None:
     async with cluster() as place:
         a = await place.leader("a")
