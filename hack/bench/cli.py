@@ -1,4 +1,4 @@
-"""The command line of the benches: `herd`, `scale` and `soak`."""
+"""The command line of the benches: `herd`, `scale`, `catch-up` and `soak`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import budget, herd, scale, soak
+from bench import budget, catchup, herd, scale, soak
 from bench.errors import BenchError
 from localkube import LocalkubeError
 
@@ -22,6 +22,7 @@ examples:
   hack/bench/run herd --with-pods --minutes 5        Jobs that run and finish, five minutes of steady state
   hack/bench/run scale --count 10000                 10,000 schedules with nothing due
   hack/bench/run scale --count 10000 --outage 6      and a start after six hours
+  hack/bench/run catch-up --plot catch-up.svg        300 backlogs in 30 namespaces, the operator killed ten times
   hack/bench/run soak --minutes 4 --schedules 20 --kills 2
 
 Each bench brings up a local control plane of its own (hack/cluster tells more) and takes it down again.
@@ -60,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--keep", type=_empty, metavar="FOLDER", help="keep the logs and the evidence here")
     _add_herd(benches.add_parser("herd", parents=[common], help="many runs due in one minute"))
     _add_scale(benches.add_parser("scale", parents=[common], help="many schedules, idle or after an outage"))
+    _add_catch_up(
+        benches.add_parser("catch-up", parents=[common], help="many backlogs at once, the operator killed")
+    )
     _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
     return parser
 
@@ -86,6 +90,27 @@ def _add_scale(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outage", type=_up_to(24), default=0, metavar="HOURS", help="start after an outage")
     parser.add_argument("--seconds", type=_up_to(600), default=60, help="how long to watch (default: 60)")
     parser.set_defaults(run=_scale)
+
+
+def _add_catch_up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tenants", type=_up_to(100), default=30, help="namespaces (default: 30)")
+    parser.add_argument("--schedules", type=_up_to(50), default=10, help="backlogs in each (default: 10)")
+    parser.add_argument(
+        "--hours", type=_up_to(12), default=6, help="slots of a backlog, one an hour (default: 6)"
+    )
+    parser.add_argument("--live", type=_up_to(500), default=50, help="live schedules (default: 50)")
+    parser.add_argument("--minutes", type=_up_to(30), default=3, help="live schedules alone (default: 3)")
+    parser.add_argument(
+        "--calm", type=_up_to(30), default=4, help="minutes before the first kill (default: 4)"
+    )
+    parser.add_argument(
+        "--kills", type=int, choices=range(31), default=10, metavar="N", help="SIGKILLs (default: 10)"
+    )
+    parser.add_argument("--per-minute", type=_up_to(6000), default=300, help="the budget (default: 300)")
+    parser.add_argument("--per-namespace", type=_up_to(6000), default=60, help="and of each (default: 60)")
+    parser.add_argument("--seed", type=int, help="repeat the kills of a run that printed this number")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw Jobs over time as SVG")
+    parser.set_defaults(run=_catch_up)
 
 
 def _add_soak(parser: argparse.ArgumentParser) -> None:
@@ -145,6 +170,29 @@ def _scale(given: argparse.Namespace, folder: Path) -> int:
     outcome = scale.measure(options, folder)
     print(scale.report(outcome))
     return 1 if outcome.complaints or (given.outage and outcome.decided is None) else 0
+
+
+def _catch_up(given: argparse.Namespace, folder: Path) -> int:
+    seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
+    print(f"seed {seed}", flush=True)
+    options = catchup.Options(
+        tenants=given.tenants,
+        schedules=given.schedules,
+        hours=given.hours,
+        live=given.live,
+        minutes=given.minutes,
+        calm=given.calm,
+        kills=given.kills,
+        per_minute=given.per_minute,
+        per_namespace=given.per_namespace,
+        seed=seed,
+    )
+    outcome = catchup.measure(options, folder)
+    checks = catchup.check(outcome)
+    print(f"\n{catchup.report(outcome)}\n\n{budget.tell(checks)}")
+    if given.plot:
+        given.plot.write_text(catchup.plot(outcome))
+    return 0 if all(line.holds for line in checks) else 1
 
 
 def _soak(given: argparse.Namespace, folder: Path) -> int:

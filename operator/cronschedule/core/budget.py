@@ -35,6 +35,11 @@ class _Namespace:
     def __len__(self) -> int:
         return len(self.round) + len(self.later)
 
+    @property
+    def oldest(self) -> int:
+        """The oldest slot of those whose turn comes next; only while somebody waits."""
+        return min((self.round or self.later).values())
+
     def add(self, key: Key, oldest: int) -> None:
         (self.round if key in self.round else self.later)[key] = oldest
 
@@ -112,7 +117,7 @@ class Budget:
         moment = self.next_moment(active=active)
         if moment is None or now < moment:
             return None
-        name = min(self._waiting(), key=lambda name: self._namespaces[name].ready_at)
+        name = self._next_namespace()
         namespace = self._namespaces[name]
         key = namespace.take()
         self._granted.add(key)
@@ -127,6 +132,14 @@ class Budget:
             return None
         first = min((self._namespaces[name].ready_at for name in self._waiting()), default=None)
         return max(first, self._ready_at) if first is not None else None
+
+    def _next_namespace(self) -> str:
+        """Who was served, or came, longest ago. Right after a start all are alike: then the oldest backlog decides, so
+        that restarts, however many, favour nobody."""
+        waiting = self._waiting()
+        first = min(self._namespaces[name].ready_at for name in waiting)
+        alike = [name for name in waiting if self._namespaces[name].ready_at == first]
+        return min(alike, key=lambda name: self._namespaces[name].oldest) if len(alike) > 1 else alike[0]
 
     def _waiting(self) -> list[str]:
         return [name for name, namespace in self._namespaces.items() if namespace]

@@ -192,6 +192,20 @@ def test_turns_of_one_that_always_fails_do_not_hold_up_the_others() -> None:
     assert {f"x{number}" for number in range(9)} <= set(met)
 
 
+def test_however_often_it_is_restarted_no_namespace_is_favoured() -> None:
+    """Each life is long enough for four turns only; the one that was served has younger slots the next time."""
+    slots = {(f"n{space}", "x"): 0 for space in range(10)}
+    for life in range(30):
+        budget = Budget(LIMITS, now=life * 100)
+        for key, slot in slots.items():
+            budget.ask(key, slot, now=life * 100 + 0.5)
+        for _, key in starts(budget, begin=life * 100, seconds=6):
+            slots[key] += 60
+    turns = [slot // 60 for slot in slots.values()]
+    assert sum(turns) == 30 * 4
+    assert max(turns) - min(turns) <= 1
+
+
 # Leaving
 
 

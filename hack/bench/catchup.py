@@ -1,0 +1,395 @@
+"""Catching up: hundreds of backlogs at once beside live schedules, the operator killed again and again.
+
+    1  only live schedules run: how late are they when nothing else is to be done?
+    2  a namespace with one backlog beside one with many: is it kept waiting?
+    3  backlogs of some hours in every namespace, beside the live schedules: pace, shares, how late the live ones are
+    4  the operator is killed again and again while the rest is worked off
+    5  when all is settled: every slot once, none lost, each schedule's in order
+
+Pods are played by kwok and run for a second. Live lateness is not measured in 4, where the operator is not there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench import manifests
+from bench.budget import Check
+from bench.evidence import gather, read_lines
+from bench.fairness import Start, lag_check, order_checks, pace_checks, settled_checks, share_check
+from bench.figures import percentile, table
+from bench.herd import complaints_of
+from bench.judge import judge
+from bench.plot import steps
+from bench.records import Evidence
+from bench.scene import CREATORS, TUNED, Notes, Scene, scene, wait_until
+from bench.times import MINUTE, format_time, parse_time, show
+from localkube import OperatorProcess
+
+BEHIND, LIVE, ALONE, CROWD = "behind", "live", "alone", "crowd"
+RAN_AGO = 5
+"""Minutes since the newest slot of a backlog: it is missed, and the next one is far away."""
+CROWD_SIZE = 200
+LONGEST_TURN = 5.0
+"""Seconds from the end of a lone backlog's run to its next, at most: two turns of its namespace, and its status."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """`minutes` of live schedules alone; `calm` minutes of backlogs before the first kill; the budget per minute."""
+
+    tenants: int
+    schedules: int
+    hours: int
+    live: int
+    minutes: int
+    calm: int
+    kills: int
+    per_minute: int
+    per_namespace: int
+    seed: int
+
+    @property
+    def slots(self) -> int:
+        """How many slots a backlog has: one an hour."""
+        return self.hours
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "CRONSCHEDULE_CATCH_UP_PER_MINUTE": f"{self.per_minute}",
+            "CRONSCHEDULE_CATCH_UP_PER_MINUTE_AND_NAMESPACE": f"{self.per_namespace}",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was seen. `waits`: seconds from the end of each of the lone backlog's runs to the start of the next."""
+
+    options: Options
+    starts: list[Start]
+    begin: float
+    kills: list[float]
+    before: list[float]
+    during: list[float]
+    waits: list[float]
+    crowd_runs: int
+    evidence: Evidence
+    expected: dict[str, list[int]]
+    statuses: list[dict[str, Any]]
+    complaints: list[str]
+
+
+def measure(options: Options, folder: Path) -> Outcome:
+    """From an empty cluster to the last run. Raises BenchError, LocalkubeError."""
+    with scene(folder, extra_args=TUNED) as place:
+        place.create_namespaces([*manifests.namespaces(options.tenants), ALONE, CROWD])
+        place.create("cronschedules", list(_live(options)))
+        operator = place.operator()
+        with operator.started(**options.settings):
+            calm_from = _next_minute()
+            _wait_till(calm_from + options.minutes * MINUTE + 30)
+            _say("live schedules alone: measured")
+        waits, crowd_runs = _lone_and_crowd(place, operator, options)
+        _set_up(place, list(_behind(options)), hours=options.hours)
+        begin = time.time()
+        operator.start(**options.settings)
+        _say("backlogs begin")
+        kills = _suffer(place, operator, options)
+        wait_until(
+            lambda: _is_through(place, options), seconds=600, what="every backlog to be worked off", pause=2
+        )
+        _say("all is caught up")
+        until = _next_minute() + MINUTE
+        _wait_till(until + 30)
+        operator.stop()
+        return _gathered(place, operator, options, begin, kills, until, calm_from, waits, crowd_runs)
+
+
+def _gathered(
+    place: Scene,
+    operator: OperatorProcess,
+    options: Options,
+    begin: float,
+    kills: list[float],
+    until: int,
+    calm_from: int,
+    waits: list[float],
+    crowd_runs: int,
+) -> Outcome:
+    notes = Notes(place.notes)
+    notes.look()
+    bodies = place.schedules()
+    evidence = gather(
+        bodies=bodies,
+        audit=read_lines(place.audit_log),
+        notes=read_lines(place.notes),
+        until=until,
+        kills=kills,
+    )
+    behind = [body for body in bodies if body["metadata"]["name"].startswith(BEHIND)]
+    calm_end = kills[0] if kills else until
+    calm_minutes = range(math.ceil(begin / MINUTE) * MINUTE + MINUTE, int(calm_end) - 10, MINUTE)
+    return Outcome(
+        options=options,
+        starts=[start for start in _starts(notes) if start.schedule.startswith(BEHIND)],
+        begin=begin,
+        kills=kills,
+        before=_lags(notes, range(calm_from, calm_from + options.minutes * MINUTE, MINUTE)),
+        during=_lags(notes, calm_minutes),
+        waits=waits,
+        crowd_runs=crowd_runs,
+        evidence=evidence,
+        expected={body["metadata"]["uid"]: _slots_of(body, options) for body in behind},
+        statuses=[body.get("status") or {} for body in behind],
+        complaints=complaints_of(operator),
+    )
+
+
+def check(outcome: Outcome) -> list[Check]:
+    """Every promise, line by line."""
+    options, evidence = outcome.options, outcome.evidence
+    created: dict[str, list[int]] = {uid: [] for uid in outcome.expected}
+    for job in sorted(evidence.created, key=lambda job: job.version):
+        if job.schedule in created:
+            created[job.schedule].append(job.slot)
+    live = [schedule for schedule in evidence.schedules if f"/{LIVE}" in schedule.name]
+    broken = judge(replace(evidence, schedules=live))
+    longest = max(outcome.waits, default=math.inf)
+    return [
+        *pace_checks(outcome.starts, per_minute=options.per_minute, per_namespace=options.per_namespace),
+        share_check(outcome.starts, manifests.namespaces(options.tenants)),
+        lag_check(outcome.before, outcome.during),
+        Check(
+            what=f"longest wait of one backlog beside {CROWD_SIZE}",
+            seen=f"{longest:.1f} s",
+            allowed=f"{LONGEST_TURN:.0f} s",
+            holds=longest <= LONGEST_TURN,
+        ),
+        Check(
+            what="kills", seen=f"{len(outcome.kills)}", allowed=f"{options.kills}",
+            holds=len(outcome.kills) == options.kills,
+        ),
+        *order_checks(created, outcome.expected),
+        *settled_checks(outcome.statuses, slots=options.slots),
+        Check(
+            what=f"promises broken to {len(live)} live schedules", seen=f"{len(broken)}", allowed="0",
+            holds=bool(live) and not broken,
+        ),
+        Check(
+            what="errors in the log", seen=f"{len(outcome.complaints)}", allowed="0",
+            holds=not outcome.complaints,
+        ),
+    ]  # fmt: skip
+
+
+def report(outcome: Outcome) -> str:
+    """The figures as a table."""
+    options = outcome.options
+    moments = sorted(start.at - outcome.begin for start in outcome.starts)
+    calm = [moment for moment in moments if not outcome.kills or moment < outcome.kills[0] - outcome.begin]
+    rows = [
+        [
+            "backlogs",
+            f"{options.tenants * options.schedules} in {options.tenants} namespaces, of {options.slots} slots",
+        ],
+        ["catch-up Jobs", f"{len(moments)}"],
+        ["budget", f"{options.per_minute} a minute, {options.per_namespace} in a namespace"],
+        ["first catch-up Job", f"{moments[0]:.1f} s after the start" if moments else "none"],
+        ["last", f"{moments[-1]:.1f} s after the start" if moments else "none"],
+        [
+            "before the first kill",
+            f"{len(calm)} Jobs, {60 * len(calm) / max(calm[-1] - calm[0], 1):.0f} a minute" if calm else "-",
+        ],
+        [
+            "one backlog beside many: all its runs, while the many had",
+            f"{outcome.crowd_runs} of {CROWD_SIZE * options.slots}",
+        ],
+    ]
+    for share in 0.5, 0.99, 1.0:
+        calm_lag, busy = percentile(outcome.before, share), percentile(outcome.during, share)
+        name = {0.5: "p50", 0.99: "p99", 1.0: "most"}[share]
+        rows.append(
+            [f"live, slot to Job, {name}: before / beside backlogs", f"{calm_lag:.2f} s / {busy:.2f} s"]
+        )
+    rows += [["the log complains", line[:200]] for line in outcome.complaints[:3]]
+    return table(rows)
+
+
+def plot(outcome: Outcome) -> str:
+    """Jobs over time, a line for each namespace, as SVG; the kills are marked."""
+    series: dict[str, list[float]] = {name: [] for name in manifests.namespaces(outcome.options.tenants)}
+    for start in outcome.starts:
+        series[start.namespace].append(start.at - outcome.begin)
+    return steps(
+        series,
+        title=f"Catch-up Jobs of {len(series)} namespaces ({outcome.options.per_minute} a minute are allowed)",
+        across="seconds since the operator was started; dashed: it was killed",
+        up="Jobs of one namespace so far",
+        marks=[kill - outcome.begin for kill in outcome.kills],
+    )
+
+
+# The schedules
+
+
+def _live(options: Options) -> Iterator[dict[str, Any]]:
+    tenants = manifests.namespaces(options.tenants)
+    for number in range(options.live):
+        yield manifests.cron_schedule(
+            tenants[number % len(tenants)],
+            f"{LIVE}-{number:03}",
+            manifests.job_spec(),
+            schedule="* * * * *",
+            maxStaleness="1h",
+        )
+
+
+def _behind(options: Options) -> Iterator[dict[str, Any]]:
+    for tenant in manifests.namespaces(options.tenants):
+        for number in range(options.schedules):
+            yield _hourly(tenant, f"{BEHIND}-{number:02}")
+
+
+def _hourly(namespace: str, name: str) -> dict[str, Any]:
+    minute = (int(time.time()) // MINUTE - RAN_AGO) % 60
+    return manifests.cron_schedule(
+        namespace,
+        name,
+        manifests.job_spec(),
+        schedule=f"{minute} * * * *",
+        misfirePolicy="CatchUp",
+        maxStaleness="24h",
+    )
+
+
+def _slots_of(body: dict[str, Any], options: Options) -> list[int]:
+    """The slots of its backlog: its minute of each hour before it was created."""
+    minute = int(body["spec"]["schedule"].split()[0])
+    created = int(parse_time(body["metadata"]["creationTimestamp"]))
+    newest = (created // MINUTE // 60 * 60 + minute) * MINUTE
+    newest -= 3600 if newest > created else 0
+    return [newest - 3600 * ago for ago in reversed(range(options.slots))]
+
+
+def _set_up(place: Scene, bodies: Sequence[dict[str, Any]], *, hours: int) -> None:
+    """Create schedules with ledgers that end so many hours ago, while the operator does not run."""
+    place.create("cronschedules", bodies)
+    then = format_time(time.time() - 3600 * hours)
+
+    def one(body: dict[str, Any]) -> None:
+        spec, metadata = body["spec"], body["metadata"]
+        text = {"expression": spec["schedule"], "timeZone": spec["timeZone"]}
+        place.api.patch_namespaced_custom_object_status(
+            "cronschedule.dev", "v1alpha1", metadata["namespace"], "cronschedules", metadata["name"],
+            {"status": {"schedule": text, "lastDecidedTime": then}},
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(CREATORS) as pool:
+        list(pool.map(one, bodies))
+
+
+# The course of it
+
+
+def _lone_and_crowd(place: Scene, operator: OperatorProcess, options: Options) -> tuple[list[float], int]:
+    """Until the lone backlog is worked off: how long it waited for each turn, and how many runs the many had."""
+    crowd = [_hourly(CROWD, f"{CROWD}-{number:03}") for number in range(CROWD_SIZE)]
+    _set_up(place, [*crowd, _hourly(ALONE, ALONE)], hours=options.hours)
+    with operator.started(**options.settings):
+        wait_until(
+            lambda: _runs(place, ALONE) == options.slots,
+            seconds=300,
+            what="the lone backlog to be worked off",
+            pause=1,
+        )
+    notes = Notes(place.notes)
+    notes.look()
+    last = max(at for (space, _, _), at in notes.first_seen.items() if space == ALONE)
+    crowd_runs = sum(space == CROWD and at <= last for (space, _, _), at in notes.first_seen.items())
+    for space in ALONE, CROWD:
+        place.cluster.kubectl("delete", "cronschedules", "--all", "-n", space)
+    _say("one beside many: measured")
+    return _waits(place), crowd_runs
+
+
+def _waits(place: Scene) -> list[float]:
+    """Seconds from the end of each run in the lone namespace to the beginning of the next."""
+    begun: list[float] = []
+    ended: dict[str, float] = {}
+    for note in read_lines(place.notes):
+        if note.get("namespace") != ALONE:
+            continue
+        if note["type"] == "ADDED":
+            begun.append(note["seen"])
+        elif note["state"] == "Succeeded":
+            ended.setdefault(note["uid"], note["seen"])
+    return [start - end for end, start in zip(ended.values(), begun[1:], strict=False)]
+
+
+def _suffer(place: Scene, operator: OperatorProcess, options: Options) -> list[float]:
+    """Calm minutes first, then kill after kill, each soon after the operator was ready again."""
+    random = Random(options.seed)
+    _wait_till(time.time() + options.calm * MINUTE)
+    kills = []
+    for number in range(options.kills):
+        kills.append(time.time())
+        operator.kill()
+        time.sleep(random.uniform(0, 1))
+        operator.start(**options.settings)
+        place.check_witness()
+        _say(f"killed and ready again: {number + 1} of {options.kills}")
+        time.sleep(random.uniform(2, 6))
+    return kills
+
+
+def _is_through(place: Scene, options: Options) -> bool:
+    place.check_witness()
+    statuses = [
+        body.get("status") or {} for body in place.schedules() if body["metadata"]["name"].startswith(BEHIND)
+    ]
+    return all((status.get("counts") or {}).get("succeeded") == options.slots for status in statuses)
+
+
+def _runs(place: Scene, namespace: str) -> int:
+    return sum(
+        (body.get("status") or {}).get("counts", {}).get("succeeded", 0)
+        for body in place.schedules()
+        if body["metadata"]["namespace"] == namespace
+    )
+
+
+# What was seen
+
+
+def _starts(notes: Notes) -> Iterator[Start]:
+    for (namespace, job, slot), at in notes.first_seen.items():
+        yield Start(at=at, namespace=namespace, schedule=job.rpartition("-")[0], slot=slot)
+
+
+def _lags(notes: Notes, slots: range) -> list[float]:
+    """Seconds from slot to Job of the live schedules."""
+    return [
+        start.at - start.slot
+        for start in _starts(notes)
+        if start.schedule.startswith(LIVE) and start.slot in slots
+    ]
+
+
+def _next_minute() -> int:
+    return math.ceil(time.time() / MINUTE) * MINUTE
+
+
+def _wait_till(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.time()))
+
+
+def _say(text: str) -> None:
+    print(f"{show(time.time())} {text}", flush=True)
