@@ -159,6 +159,8 @@ def _waiting(live: Live, at: int, now: int) -> list[tuple[str, str]]:
     elif status.backlog is not None:
         oldest = f", the oldest {local(status.backlog.oldest, live.zone)}" if status.backlog.oldest else ""
         facts.append(("why", f"It waits its turn: {count(status.backlog.waiting, 'slot')} wait{oldest}."))
+        if (catching_up := find(status.conditions, "CatchingUp")) is not None:
+            facts.append(("backlog", catching_up.message))
         active = [
             f"{row.job}, since {local(row.start_time or row.scheduled_time, live.zone)}"
             for row in status.run_history

@@ -124,6 +124,17 @@ def explained(cli, cluster, given, *arguments):
         ),
         pytest.param(
             {
+                "lastDecidedTime": "2025-11-30T09:00:00Z",
+                "backlog": {"waiting": 3, "oldest": "2025-11-30T10:00:00Z"},
+                "conditions": [condition("CatchingUp", "True", "BudgetExhausted", "2 done, 3 waiting.")],
+            },
+            "2025-11-30T11:00:00Z",
+            "Due, and not decided yet.",
+            {"backlog": "2 done, 3 waiting."},
+            id="in a backlog that tells how far it has got",
+        ),
+        pytest.param(
+            {
                 "lastDecidedTime": "2025-11-30T10:00:00Z",
                 "conditions": [
                     condition("Ready", "True", "Retrying", "Accepted; the Job could not be created yet: 500")
