@@ -55,3 +55,9 @@ def quota(name: str, *, namespace: str = "default", jobs: int) -> dict[str, Any]
     hard = {"count/jobs.batch": str(jobs)}
     meta = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+
+
+def lease(name: str, *, namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    """A Lease; further keywords go into its spec."""
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}

@@ -18,14 +18,15 @@ import pytest
 
 from cronschedule.api.names import SCHEDULED_FOR, SUSPENDED_LABEL, job_name
 from cronschedule.api.shapes import parse_time
-from cronschedule.runtime.kube import Gone, KubeError, error_from_status
-from cronschedule.runtime.kube_verbs import CRONSCHEDULES, NAMESPACES, list_pages
+from cronschedule.runtime.kube import Gone, KubeError, Unreachable, error_from_status
+from cronschedule.runtime.kube_verbs import CRONSCHEDULES, LEASES, NAMESPACES, list_pages
+from cronschedule.runtime.leader import Elector
 from cronschedule.runtime.operator import Operator
 from cronschedule.runtime.settings import Settings, read_settings
 from fakes.calls import Call
 from fakes.clock import LoopClock
 from fakes.faults import Answer, Fault
-from fakes.kube import FakeKube
+from fakes.kube import CLIENT_SECONDS, FakeKube
 from fakes.objects import cron_schedule
 
 FAKE_TIME = pytest.mark.looptime(noop_cycles=0)
@@ -156,20 +157,31 @@ class Cut:
     of: str = ""
 
 
+LEASES_PATH = f"/{LEASES.plural}"
+
+
 class Line:
-    """One operator's line to the API server. Once cut, nothing gets through: its process has ended."""
+    """One operator's line to the API server. Once cut, nothing gets through: its process has ended.
+
+    `writes` are those for schedules; the lease is renewed all the time.
+    """
 
     def __init__(self, kube: FakeKube, *, cut: Cut | None, on_cut: Callable[[], None]) -> None:
         self._kube = kube
         self._cut = cut
         self._on_cut = on_cut
         self.dead = False
+        self.unplugged = False
+        """No request gets through, and each ends when its time is up."""
         self.writes = 0
         self._counted = 0
 
     async def request(self, method: str, path: str, **options: Any) -> Any:
         await self._if_alive()
-        if method == "GET":
+        if self.unplugged:
+            await asyncio.sleep(options.get("timeout") or CLIENT_SECONDS)
+            raise Unreachable(f"{method} {path}: no answer in time")
+        if method == "GET" or LEASES_PATH in path:
             return await self._kube.request(method, path, **options)
         self.writes += 1
         last = self._is_last(f"{method} {path.rpartition('/')[2]}")
@@ -207,10 +219,30 @@ class Life:
     """One life of the operator's process: it knows nothing of those before."""
 
     def __init__(
-        self, kube: FakeKube, *, settings: Settings, clock: LoopClock, cut: Cut | None = None
+        self,
+        kube: FakeKube,
+        *,
+        settings: Settings,
+        clock: LoopClock,
+        cut: Cut | None = None,
+        replica: str | None = None,
     ) -> None:
+        """With a name as a `replica` it decides only while it has the lease."""
         self.line = Line(kube, cut=cut, on_cut=self.cut_off)
-        self.operator = Operator(api=self.line, settings=settings, clock=clock, random=Random(1))
+        self.elector = None
+        if replica is not None:
+            assert settings.election is not None
+            self.elector = Elector(
+                api=self.line,
+                clock=clock,
+                random=Random(replica),
+                election=settings.election,
+                namespace="default",
+                identity=replica,
+            )
+        self.operator = Operator(
+            api=self.line, settings=settings, clock=clock, random=Random(1), elector=self.elector
+        )
         self.task = asyncio.create_task(self._run())
         self.ended = asyncio.Event()
 
@@ -273,7 +305,10 @@ class Life:
     async def terminate(self) -> None:
         """Like SIGTERM: what is in flight lands, what waits to be told is told."""
         await self.operator.drain()
-        await self.kill()
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.operator.release()
+        self.line.dead = True
 
 
 # The cluster
@@ -303,21 +338,24 @@ class World:
         self.settings = settings or with_settings()
         self.life: Life | None = None
         self.lives: list[Life] = []
+        self._beside: list[Life] = []
         self._reviver: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> World:
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        life, self.life = self.life, None
+        for life in self._beside:
+            await life.kill()
+        alone, self.life = self.life, None
         if self._reviver is not None:
             self._reviver.cancel()
-        if life is None:
+        if alone is None:
             return
-        ended = life.task.done() and not life.line.dead
-        await life.kill()
+        ended = alone.task.done() and not alone.line.dead
+        await alone.kill()
         if ended and kind is None:
-            raise AssertionError("the operator ended by itself") from life.task.exception()
+            raise AssertionError("the operator ended by itself") from alone.task.exception()
 
     # Time
 
@@ -337,6 +375,15 @@ class World:
         self.lives.append(life)
         if cut is not None:
             self._reviver = asyncio.create_task(self._revive(life, rest))
+        return life
+
+    def begin_beside(
+        self, *, replica: str | None = None, cut: Cut | None = None, clock: LoopClock | None = None
+    ) -> Life:
+        """Begin one more life, beside whatever runs. It is killed in the end."""
+        clock = clock or self.clock
+        life = Life(self.kube, settings=self.settings, clock=clock, cut=cut, replica=replica)
+        self._beside.append(life)
         return life
 
     async def start(self) -> Life:
