@@ -20,6 +20,7 @@ from integration.world import FAKE_TIME, NOON, Cut, Life, World, at, with_settin
 
 pytestmark = [FAKE_TIME]
 
+Step = tuple[float, Callable[[World], object]]
 Errors = list[dict[str, Any]]
 
 
@@ -35,7 +36,7 @@ class Machine(LoopClock):
 async def tell(
     world: World,
     scenario: Scenario,
-    steps: Sequence[tuple[float, Callable[[World], object]]],
+    steps: Sequence[Step],
     *,
     later: int = 0,
 ) -> Case:
@@ -109,13 +110,12 @@ class Death:
 async def die(scenario: Scenario, cut: Cut | None) -> Death:
     async with World(job_seconds=scenario.job_seconds) as world:
         leader: list[Life] = []
-
-        def begin(world: World) -> None:
-            leader.append(world.begin_beside(replica="a", cut=cut))
-            world.begin_beside(replica="b")
-
         written: list[int] = []
-        steps = [(scenario.start, begin), (scenario.end, lambda _: written.append(leader[0].line.writes))]
+        steps: list[Step] = [
+            (scenario.start, lambda world: leader.append(world.begin_beside(replica="a", cut=cut))),
+            (scenario.start + 0.1, lambda world: world.begin_beside(replica="b")),
+            (scenario.end, lambda _: written.append(leader[0].line.writes)),
+        ]
         case = await tell(world, scenario, steps, later=60)
         return Death(problems=judge(world.story, case), writes=written[0], died=leader[0].line.dead)
 

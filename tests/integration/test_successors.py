@@ -6,58 +6,28 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator
-from random import Random
 
 import pytest
 
-from cronschedule.runtime.leader import Elector
-from cronschedule.runtime.operator import Operator
 from fakes.faults import Delay, Fault, Stream
 from integration.judge import Case, judge
-from integration.world import FAKE_TIME, Life, Line, World, at
+from integration.world import FAKE_TIME, Life, World, at
 
 pytestmark = [FAKE_TIME]
-
-
-class Replica(Life):
-    """One of several operators."""
-
-    def __init__(self, world: World, name: str) -> None:
-        self.line = Line(world.kube, cut=None, on_cut=self.cut_off)
-        assert world.settings.election is not None
-        elector = Elector(
-            api=self.line,
-            clock=world.clock,
-            random=Random(name),
-            election=world.settings.election,
-            namespace="default",
-            identity=name,
-        )
-        self.operator = Operator(
-            api=self.line, settings=world.settings, clock=world.clock, random=Random(1), elector=elector
-        )
-        self.task = asyncio.create_task(self._run())
-        self.ended = asyncio.Event()
-
-    async def terminate(self) -> None:
-        await self.operator.drain()
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
-        await self.operator.release()
 
 
 class Succession(World):
     """`a` leads from the beginning; `b` stands by from `deaf_from()` on, and no watch tells it anything."""
 
-    a: Replica
-    b: Replica
+    a: Life
+    b: Life
     _dead: Fault
 
     async def deaf_from(self, moment: float) -> None:
         await self.until(moment)
         dead = Fault(action=Stream(after=0, then="silence"), verb="watch", times=math.inf)
         self._dead = self.fault(dead)
-        self.b = Replica(self, "b")
+        self.b = self.begin_beside(replica="b")
         await self.b.operator.ready.wait()
 
     async def taken_over(self, *, within: float) -> None:
@@ -72,13 +42,9 @@ class Succession(World):
 @contextlib.asynccontextmanager
 async def succession(*, job_seconds: float) -> AsyncIterator[Succession]:
     async with Succession(job_seconds=job_seconds) as world:
-        world.a = Replica(world, "a")
+        world.a = world.begin_beside(replica="a")
         await world.a.operator.leading.wait()
-        try:
-            yield world
-        finally:
-            await world.a.kill()
-            await world.b.kill()
+        yield world
 
 
 def promises_kept(world: World, uid: str, *, until: int) -> bool:
