@@ -3,7 +3,6 @@
 Rows are newest first. Rows fall off, totals do not.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from cronschedule.api.reasons import SkipReason
@@ -15,6 +14,8 @@ from cronschedule.core.segments import with_decision
 
 LONGEST_MESSAGE = 256
 LONGEST_REASON = 64
+ASKED = ("Manual", "Backfill")
+"""Triggers of runs that people asked for: they are not among the decisions about slots."""
 LARGEST_STATUS = 64 * 1024
 """Bytes of a status as JSON."""
 MOST_ROWS = 1000
@@ -64,9 +65,10 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[Se
 
     The runs whose Jobs are still there are known again.
     """
-    runs = sorted(
-        (job for job in jobs if job.slot is not None and job.slot <= note.at), key=_slot, reverse=True
+    known_again = (
+        job for job in jobs if job.slot is not None and job.slot <= note.at and job.trigger != "Backfill"
     )
+    runs = sorted(known_again, key=_slot, reverse=True)
     row = Row(
         scheduled_time=note.at,
         outcome="Skipped",
@@ -83,35 +85,6 @@ def record_lost_ledger(status: CronScheduleStatus, note: Note, jobs: Iterable[Se
             "last_schedule_time": known[0].scheduled_time if known else status.last_schedule_time,
         }
     )
-
-
-def record_manual(status: CronScheduleStatus, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
-    """Rows for runs that a person started: for no slot, placed by the time of their Job's creation.
-
-    A Job that was made later than the one of its name that is known is another run. Once rows of such runs have
-    fallen off, Jobs older than the oldest row may have been among them and are not told again.
-    """
-    rows = list(status.run_history)
-    known = {row.job: row.scheduled_time if row.trigger == "Manual" else math.inf for row in reversed(rows)}
-    fallen_off = status.counts.manual > sum(row.trigger == "Manual" for row in rows)
-    oldest = min((row.start_time or row.scheduled_time for row in rows), default=0) if fallen_off else 0
-    fresh = [job for job in jobs if job.slot is None and job.created > known.get(job.name, oldest - 1)]
-    if not fresh:
-        return status
-    rows += [
-        Row(
-            scheduled_time=job.created,
-            outcome="Active",
-            job=job.name,
-            trigger=job.trigger,
-            start_time=job.started or job.created,
-            message=job.asked or None,
-        )
-        for job in fresh
-    ]
-    rows.sort(key=lambda row: row.scheduled_time, reverse=True)
-    counts = status.counts.model_copy(update={"manual": status.counts.manual + len(fresh)})
-    return status.model_copy(update={"run_history": tuple(rows), "counts": counts})
 
 
 def record_replaced(status: CronScheduleStatus, jobs: Sequence[str], now: int) -> CronScheduleStatus:
@@ -135,11 +108,11 @@ def record_outcomes(status: CronScheduleStatus, jobs: Mapping[str, SeenJob], now
         if row.outcome != "Active" or row.job is None:
             rows.append(row)
             continue
-        job = jobs.get(row.job)
-        if job is not None and row.trigger == "Manual" and job.created > row.scheduled_time:
+        job, asked = jobs.get(row.job), row.trigger in ASKED
+        if job is not None and asked and job.created > (row.start_time or 0):
             job = None  # another Job has its name by now
         row = _outcome(row, job, now)
-        counted = row.trigger != "Manual"
+        counted = not asked
         if row.outcome == "Succeeded":
             counts = counts.model_copy(update={"succeeded": counts.succeeded + counted})
             succeeded = max(succeeded or 0, row.completion_time or now)

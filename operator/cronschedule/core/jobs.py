@@ -170,12 +170,12 @@ def read_job(job: Mapping[str, Any]) -> SeenJob:
         owner_uid=owner.get("uid", ""),
         state=state,
         deleting=bool(metadata.get("deletionTimestamp")),
-        created=_time(metadata.get("creationTimestamp")) or 0,
+        created=read_time(metadata.get("creationTimestamp")) or 0,
         slot=_slot(owner.get("name", ""), metadata["name"], annotations),
         trigger=_trigger(labels.get(names.TRIGGER_LABEL)),
-        first=_time(annotations.get(names.COALESCED_FIRST)),
+        first=read_time(annotations.get(names.COALESCED_FIRST)),
         count=_number(annotations.get(names.COALESCED_COUNT)) or 1,
-        started=_time(status.get("startTime")),
+        started=read_time(status.get("startTime")),
         finished=finished,
         ttl=_number(annotations.get(names.TTL_AFTER_FINISHED)),
         asked=annotations.get(names.TRIGGER_REASON, ""),
@@ -187,7 +187,7 @@ def read_job(job: Mapping[str, Any]) -> SeenJob:
 
 def _slot(owner: str, name: str, annotations: Mapping[str, str]) -> int | None:
     """The slot that the Job says it is for, if its name agrees."""
-    slot = _time(annotations.get(names.SCHEDULED_FOR))
+    slot = read_time(annotations.get(names.SCHEDULED_FOR))
     return slot if slot is not None and name == names.job_name(owner, slot) else None
 
 
@@ -196,7 +196,7 @@ def _state(status: Mapping[str, Any]) -> tuple[JobState, int | None, str, str]:
     for condition in status.get("conditions") or []:
         if condition.get("status") != "True" or condition.get("type") not in ("Complete", "Failed"):
             continue
-        ended = _time(status.get("completionTime")) or _time(condition.get("lastTransitionTime"))
+        ended = read_time(status.get("completionTime")) or read_time(condition.get("lastTransitionTime"))
         if condition["type"] == "Complete":
             return "Succeeded", ended, "", ""
         return "Failed", ended, condition.get("reason", ""), condition.get("message", "")
@@ -208,7 +208,8 @@ def _trigger(label: str | None) -> Trigger:
     return next((trigger for trigger in known if trigger == label), "Manual")
 
 
-def _time(text: str | None) -> int | None:
+def read_time(text: str | None) -> int | None:
+    """UTC seconds of an RFC 3339 text; `None` for none, and for anything else."""
     try:
         return parse_time(text) if text is not None else None
     except ValueError:

@@ -22,12 +22,13 @@ from cronschedule.api.alerts import truncation
 from cronschedule.api.conditions import find
 from cronschedule.api.reasons import EventReason, SkipReason
 from cronschedule.api.v1alpha1 import CronScheduleStatus
+from cronschedule.core.asked import record_asked, settle_truncation
 from cronschedule.core.facts import Decision, Facts, Note, Plan, Ran, Retry, Skip, Start
 from cronschedule.core.history import (
+    ASKED,
     forget_slots,
     record_decisions,
     record_lost_ledger,
-    record_manual,
     record_outcomes,
     record_replaced,
     row_of,
@@ -37,6 +38,7 @@ from cronschedule.core.planner import plan, schedule_text, settle_refusal, settl
 from cronschedule.core.retention import retain_jobs
 from cronschedule.core.status import View, build_status, template_rejection
 from cronschedule.runtime.alerts import Alerts
+from cronschedule.runtime.backfills import Backfills
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
@@ -98,6 +100,7 @@ class Executor:
         lanes: Lanes,
         alerts: Alerts,
         metrics: Metrics,
+        backfills: Backfills,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -108,6 +111,7 @@ class Executor:
         self._lanes = lanes
         self._alerts = alerts
         self._metrics = metrics
+        self._backfills = backfills
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
@@ -117,7 +121,8 @@ class Executor:
                 async with self._lanes.turn(Lane.RUNS):
                     flight = self._begin(key)
                     if flight is None:
-                        break
+                        self._throttle.withdraw(key)
+                        return await self._backfills.tell_orphans(key)
                     planned = await self._decide(flight)
                 async with self._lanes.turn(Lane.RECORDS):
                     return await self._finish(flight, planned)
@@ -148,19 +153,24 @@ class Executor:
                 continue
             self._record(flight, planned)
             if planned.start is None:
-                self._throttle.withdraw(key)
                 return planned
             if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
                 return planned
             await self._try(flight, planned.start)
 
     async def _finish(self, flight: _Flight, planned: Plan) -> int | None:
-        """Steps 3 to 6: record, tell and tidy up."""
+        """Steps 3 to 6: record, tell and tidy up. Slots that a Backfill wants come after the schedule's own."""
         flight.wake = planned.wake
+        entry = flight.snapshot.entry
+        work = await self._backfills.begin(entry.owner, flight.facts, flight.status, own=planned.waiting)
+        if planned.start is None and not (work and work.asks):
+            self._throttle.withdraw(entry.key)
         await self._write(flight, planned)
         self._tell(flight)
-        retained = await self._tidy(flight, planned)
-        moments = [planned.wake, retained]
+        moments = [planned.wake]
+        if work is None or await self._backfills.record(work):
+            moments.append(await self._tidy(flight, planned))
+        moments.append(work.wake if work else None)
         if planned.start is not None and flight.facts.spec is not None:
             moments.append(planned.start.slot + flight.facts.spec.max_staleness + 1)
         return min((moment for moment in moments if moment is not None), default=None)
@@ -290,7 +300,8 @@ class Executor:
         snapshot = flight.snapshot
         entry = snapshot.entry
         jobs = self._inventory.jobs_of(entry.owner)
-        known = record_manual(flight.status, jobs.values())
+        known = record_asked(flight.status, jobs.values(), flight.facts.slots)
+        known = settle_truncation(known, entry.acknowledged)
         view = View(
             owner=entry.owner,
             before=snapshot.status,
@@ -326,10 +337,10 @@ class Executor:
                 self._recorder.tell_run(owner, decision)
         for job, slot in flight.replaced:
             self._recorder.tell_replaced(owner, job, slot)
-        known = {(row.job, row.scheduled_time) for row in flight.snapshot.status.run_history}
+        known = {(row.job, row.scheduled_time, row.trigger) for row in flight.snapshot.status.run_history}
         for row in flight.status.run_history:
-            if row.trigger == "Manual" and (row.job, row.scheduled_time) not in known:
-                self._recorder.tell_manual(owner, row)
+            if row.trigger in ASKED and (row.job, row.scheduled_time, row.trigger) not in known:
+                self._recorder.tell_asked(owner, row)
         ready = find(flight.status.conditions, "Ready")
         before = find(flight.snapshot.status.conditions, "Ready")
         if ready is None or ready.status != "False" or ready.reason not in list(EventReason):

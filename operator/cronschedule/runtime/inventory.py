@@ -14,7 +14,7 @@ from cronschedule.api.mistakes import Mistake, read_status
 from cronschedule.api.shapes import parse_time
 from cronschedule.api.v1alpha1 import CronScheduleStatus
 from cronschedule.core.facts import Facts, Retry
-from cronschedule.core.jobs import Owner, SeenJob
+from cronschedule.core.jobs import Owner, SeenJob, read_time
 from cronschedule.core.spec import Schedulable, read_schedulable
 from cronschedule.core.status import read_ledger
 from cronschedule.runtime.settings import Settings
@@ -32,6 +32,7 @@ class Entry:
     generation: int
     created: int
     adopted: bool
+    acknowledged: int
     deleting: bool
     spec: str
     status: str
@@ -75,7 +76,7 @@ class Inventory:
     gone: set[str] = field(default_factory=set)
     """UIDs of CronSchedules dropped since the last audit began: a list may still show them."""
     catching_up: int = 0
-    """How many catch-up runs are active in the cluster."""
+    """How many runs are active in the cluster that catch up or backfill."""
     _keys: dict[str, Key] = field(default_factory=dict)
     _namespaces: dict[str, set[Key]] = field(default_factory=dict)
 
@@ -233,12 +234,14 @@ class Inventory:
 def _entry(body: Mapping[str, Any]) -> Entry:
     metadata = body["metadata"]
     owner = Owner(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
+    annotations = metadata.get("annotations") or {}
     return Entry(
         owner=owner,
         version=int(metadata["resourceVersion"]),
         generation=int(metadata.get("generation") or 0),
         created=parse_time(metadata["creationTimestamp"]),
-        adopted=names.ADOPTED_AT in (metadata.get("annotations") or {}),
+        adopted=names.ADOPTED_AT in annotations,
+        acknowledged=read_time(annotations.get(names.ACKNOWLEDGED)) or 0,
         deleting=bool(metadata.get("deletionTimestamp")),
         spec=json.dumps(body.get("spec") or {}, separators=(",", ":")),
         status=json.dumps(body.get("status") or {}, separators=(",", ":")),
@@ -246,7 +249,7 @@ def _entry(body: Mapping[str, Any]) -> Entry:
 
 
 def _catches_up(job: SeenJob) -> bool:
-    return job.trigger == "CatchUp" and job.fact.active
+    return job.trigger in ("CatchUp", "Backfill") and job.fact.active
 
 
 def _differs(before: SeenJob, job: SeenJob) -> bool:

@@ -50,6 +50,7 @@ NAMESPACES = Resource(group="", version="v1", plural="namespaces")
 EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
 LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases")
 CRONSCHEDULES = Resource(group="cronschedule.dev", version="v1alpha1", plural="cronschedules")
+BACKFILLS = Resource(group="cronschedule.dev", version="v1alpha1", plural="backfills")
 
 
 @dataclass(frozen=True, kw_only=True)

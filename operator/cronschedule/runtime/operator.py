@@ -9,11 +9,12 @@ from cronschedule.api.names import OUR_JOBS
 from cronschedule.core.jobs import SeenJob, read_job
 from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.audit import Audit
+from cronschedule.runtime.backfills import Backfill, Backfills, read_backfill
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.executor import Executor
 from cronschedule.runtime.inventory import Inventory, Key
 from cronschedule.runtime.kube import Api, KubeError
-from cronschedule.runtime.kube_verbs import JOBS
+from cronschedule.runtime.kube_verbs import BACKFILLS, JOBS
 from cronschedule.runtime.lanes import Lanes
 from cronschedule.runtime.leader import Elector, LeaderApi
 from cronschedule.runtime.loop import Loop
@@ -65,6 +66,25 @@ class Operator:
             on_turn=lambda key: self.loop.poke(key),
         )
         self.alerts = Alerts(settings.webhook, clock=clock, random=random)
+        self.backfills = Backfills(
+            api=api,
+            clock=clock,
+            random=random,
+            inventory=self.inventory,
+            throttle=self.throttle,
+            on_change=self._poke,
+            include_suspended=settings.backfill_suspended,
+        )
+        self.asked: Reflector[Backfill] = Reflector(
+            api,
+            BACKFILLS.path(),
+            slim=read_backfill,
+            on_change=self.backfills.take,
+            on_delete=self.backfills.drop,
+            on_synced=lambda: None,
+            clock=clock,
+            random=random,
+        )
         executor = Executor(
             api=api,
             clock=clock,
@@ -75,6 +95,7 @@ class Operator:
             lanes=lanes,
             alerts=self.alerts,
             metrics=self.metrics,
+            backfills=self.backfills,
         )
         self.loop = Loop(
             clock=clock, random=random, writers=settings.writers, fly=executor.fly, leading=self.leading
@@ -103,6 +124,7 @@ class Operator:
             group.create_task(self.throttle.run())
             group.create_task(self.alerts.run())
             group.create_task(self.metrics.watch_loop(self._clock))
+            group.create_task(self.asked.run())
             await self.audit.fill()
             await self.jobs.synced.wait()
             group.create_task(self.audit.run())

@@ -132,12 +132,15 @@ class Recorder:
         note = f"Deleted Job {job} for a newer slot."
         self._post(owner, EventReason.RUN_REPLACED, "Replace", note, at=slot, mark=job, job=job)
 
-    def tell_manual(self, owner: Owner, row: Row) -> None:
-        """Log and Event of a run that a person started."""
-        log.info("run.manual", **_who(owner), job=row.job)
+    def tell_asked(self, owner: Owner, row: Row) -> None:
+        """Log and Event of a run that a person asked for."""
+        slot = format_time(row.scheduled_time)
+        log.info(f"run.{str(row.trigger).lower()}", **_who(owner), job=row.job, slot=slot)
         note = f"Job {row.job} was started by hand: {row.message or 'no reason given'}"
-        at = row.scheduled_time
-        self._post(owner, EventReason.RUN_CREATED, "Run", note, at=at, mark=f"{row.job}", job=row.job)
+        if row.trigger == "Backfill":
+            note = f"Created Job {row.job} for {slot} (Backfill)."
+        at, mark = row.scheduled_time, f"{row.job}-{row.trigger}"
+        self._post(owner, EventReason.RUN_CREATED, "Run", note, at=at, mark=mark, job=row.job)
 
     def tell_note(self, owner: Owner, note: Note) -> None:
         """Log and Event of a suspension, a resumption or a lost ledger."""

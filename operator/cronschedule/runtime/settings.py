@@ -80,6 +80,7 @@ class Settings:
     misfire_threshold: int
     suspension_selector: Selector
     catch_up: Limits
+    backfill_suspended: bool
     webhook: Webhook | None
     writers: int
     election: Election | None
@@ -120,6 +121,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
             active=read("CATCH_UP_ACTIVE", "200", _number(1, 100_000)),
         ),
         webhook=_read_webhook(read),
+        backfill_suspended=read("BACKFILL_SUSPENDED", "off", _one_of("on", "off")) == "on",
         writers=read("WRITERS", "500", _number(1, 5_000)),
         election=_read_election(read),
         health_port=read("HEALTH_PORT", "8080", _number(0, 65_535)),

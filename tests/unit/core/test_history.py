@@ -13,20 +13,22 @@ from hypothesis import strategies as st
 from cronschedule.api.reasons import SkipReason
 from cronschedule.api.shapes import dump
 from cronschedule.api.v1alpha1 import Counts, CronScheduleStatus, Row, ScheduleText
+from cronschedule.core.asked import record_asked
 from cronschedule.core.facts import Note, Ran, Skip, Start
 from cronschedule.core.history import (
     record_decisions,
     record_lost_ledger,
-    record_manual,
     record_outcomes,
     record_replaced,
     trim,
 )
 from cronschedule.core.jobs import SeenJob, read_job
+from cronschedule.core.slots import slots_of
 
 NOON = 1_800_014_400
 TEXT = ScheduleText(expression="* * * * *", time_zone="Etc/UTC")
 EMPTY = CronScheduleStatus()
+SLOTS = slots_of("* * * * *", "Etc/UTC")
 
 
 def at(minute: int) -> int:
@@ -253,32 +255,34 @@ def by_hand(minute: int) -> SeenJob:
 
 def test_a_run_by_hand_is_counted_once_though_its_row_fell_off() -> None:
     jobs = [by_hand(1), by_hand(3)]
-    told = record_manual(EMPTY, jobs)
+    told = record_asked(EMPTY, jobs, SLOTS)
     assert ([row.job for row in told.run_history], told.counts.manual) == (["x-manual-3", "x-manual-1"], 2)
     ended = record_outcomes(told, {}, at(9))
     for limit, later in ((1, []), (2, ["x-manual-5"])):
         trimmed = trim(ended, limit)
-        again = record_manual(trimmed, [*jobs, *[by_hand(5) for _ in later]])
+        again = record_asked(trimmed, [*jobs, *[by_hand(5) for _ in later]], SLOTS)
         assert again.counts.manual == 2 + len(later)
 
 
 def test_a_run_by_hand_is_told_though_rows_of_slots_fell_off() -> None:
     status = trim(record_outcomes(record_decisions(EMPTY, [ran(1), ran(2), ran(3)], at(3)), {}, at(4)), 1)
-    assert [row.job for row in record_manual(status, [by_hand(2)]).run_history] == ["x-3", "x-manual-2"]
+    assert [row.job for row in record_asked(status, [by_hand(2)], SLOTS).run_history] == ["x-3", "x-manual-2"]
 
 
 def test_a_run_by_hand_under_the_name_of_one_that_is_gone_is_another_run() -> None:
-    before = record_manual(EMPTY, [by_hand(1)])
+    before = record_asked(EMPTY, [by_hand(1)], SLOTS)
     again = replace(by_hand(1), created=at(2))
-    status = record_outcomes(record_manual(before, [again]), {again.name: again}, at(3))
+    status = record_outcomes(record_asked(before, [again], SLOTS), {again.name: again}, at(3))
     assert [(row.job, row.outcome) for row in status.run_history] == [
         ("x-manual-1", "Active"),
         ("x-manual-1", "Deleted"),
     ]
     assert status.counts.manual == 2
-    assert record_manual(status, [again]) == status
+    assert record_asked(status, [again], SLOTS) == status
 
 
 def test_a_run_of_a_slot_that_lost_its_mark_is_no_run_by_hand() -> None:
     status = record_decisions(EMPTY, [ran(1)], at(1))
-    assert record_manual(status, [replace(seen(1), slot=None, trigger="Manual", created=at(2))]) == status
+    assert (
+        record_asked(status, [replace(seen(1), slot=None, trigger="Manual", created=at(2))], SLOTS) == status
+    )
