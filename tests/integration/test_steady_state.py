@@ -79,7 +79,10 @@ async def test_a_restart_writes_nothing_where_nothing_has_changed() -> None:
         since = world.clock.now()
         await world.start()
         await world.until(at(3, 55))
-        assert without_audit(world.story.counts(since=since)) == {("list", "jobs"): 1, ("list", "backfills"): 1}
+        assert without_audit(world.story.counts(since=since)) == {
+            ("list", "jobs"): 1,
+            ("list", "backfills"): 1,
+        }
 
 
 async def test_other_peoples_labels_and_annotations_cost_nothing() -> None:
