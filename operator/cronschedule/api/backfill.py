@@ -28,7 +28,6 @@ class Fate(StrEnum):
     ALREADY_RAN = "AlreadyRan"
     SUSPENDED = "Suspended"
     NOT_RECORDED = "NotRecorded"
-    QUOTA_EXHAUSTED = "QuotaExhausted"
     JOB_REJECTED = "JobRejected"
     NAME_CONFLICT = "NameConflict"
 
@@ -40,7 +39,6 @@ FATES: dict[Fate, str] = {
     Fate.SUSPENDED: "The tenant or the schedule was suspended then; a suspension window is not backfilled.",
     Fate.NOT_RECORDED: "There is no record of it: it was no slot of the schedule as it is now (before its creation or"
     " an edit), the record was lost, or it is too old to be told from its neighbours. It may have run.",
-    Fate.QUOTA_EXHAUSTED: "A ResourceQuota left no room for its Job.",
     Fate.JOB_REJECTED: "The API server, a policy or a webhook refused its Job.",
     Fate.NAME_CONFLICT: "The name of its Job is held by an object that is not the schedule's.",
 }

@@ -15,12 +15,13 @@ from cronschedule.core.facts import Facts, JobFact, Start
 from cronschedule.core.segments import MIXED, RUN, SUSPENDED, segment_of
 from cronschedule.core.slots import Slots
 
-Hold = Literal["Suspended", "Undecided", "LiveWork", "RunActive", "MaxConcurrentReached"]
+Hold = Literal["Suspended", "Undecided", "LiveWork", "Unrecorded", "RunActive", "MaxConcurrentReached"]
 
 HOLDS: Mapping[Hold, str] = {
     "Suspended": "The schedule or its namespace is suspended; it goes on afterwards.",
     "Undecided": "The schedule has yet to decide the next slot itself.",
     "LiveWork": "The schedule's own slots go first.",
+    "Unrecorded": "That a run has failed is being recorded before it is run again.",
     "RunActive": "The next slot waits until the active run has ended (concurrencyPolicy of the schedule).",
     "MaxConcurrentReached": "The next slot waits until one of the maxConcurrent active runs has ended.",
 }
@@ -49,6 +50,8 @@ class Known:
     failed: Collection[int]
     busy: bool
     """Whether slots of its own wait."""
+    open: Collection[str] = ()
+    """Jobs whose end is not recorded yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +154,8 @@ def _start_or_hold(walk: _Walk, spec: CronScheduleSpec, slot: int, job: JobFact 
     facts, order = walk.known.facts, walk.order
     if walk.known.busy:
         return _step(walk, hold="LiveWork")
+    if job is not None and job.name in walk.known.open:
+        return _step(walk, hold="Unrecorded")
     active = [other for other in facts.jobs if other.active]
     if spec.concurrency_policy != "Allow" and active:
         return _step(walk, hold="RunActive")

@@ -21,7 +21,7 @@ from cronschedule.api.backfill import BackfillSpec, BackfillStatus, Fate
 from cronschedule.api.reasons import SkipReason
 from cronschedule.api.shapes import dump, parse_time
 from cronschedule.api.v1alpha1 import CronScheduleStatus, Segment
-from cronschedule.core.backfill import HOLDS, Known, Order, next_step
+from cronschedule.core.backfill import HOLDS, Known, Order, failed_slots, next_step
 from cronschedule.core.backfill_status import (
     State,
     done,
@@ -34,7 +34,7 @@ from cronschedule.core.facts import Facts, Start, Waiting
 from cronschedule.core.jobs import Owner
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
-from cronschedule.runtime.job_calls import Created, Postponed, create_run
+from cronschedule.runtime.job_calls import Attempt, Created, Postponed, create_run
 from cronschedule.runtime.kube import Api, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import BACKFILLS, replace_status
 from cronschedule.runtime.throttle import Throttle
@@ -78,6 +78,7 @@ class _Retry:
     not_before: int
     attempts: int
     message: str
+    unsure: bool
 
 
 def read_backfill(body: Mapping[str, Any]) -> Backfill:
@@ -221,14 +222,22 @@ class Backfills:
             include_suspended=spec.include_suspended and self._include_suspended,
             dry_run=spec.dry_run,
         )
-        failed = _failed_slots(status)
+        failed = failed_slots(status.run_history)
+        unrecorded = {row.job for row in status.run_history if row.outcome == "Active" and row.job}
         while True:
-            known = Known(facts=facts, decided=status.decided_slots, failed=failed, busy=busy is not None)
+            known = Known(
+                facts=facts,
+                decided=status.decided_slots,
+                failed=failed,
+                busy=busy is not None,
+                open=unrecorded,
+            )
             step = next_step(order, known, settled_until=work.status.settled_until or 0)
             work.status = with_results(work.status, step.settled)
             runs = [segment.first for segment in step.settled if segment.fate == Fate.RUN.value]
             work.started += [names.job_name(owner.name, slot) for slot in runs]
             if step.hold is not None:
+                work.wake = self._clock.now() + 1 if step.hold == "Unrecorded" else None
                 work.state = State(
                     kind="Paused" if step.hold == "Suspended" else "Working",
                     reason=step.hold,
@@ -256,7 +265,13 @@ class Backfills:
             return False
         jobs = self._inventory.jobs_of(owner)
         replaced = [jobs[name] for name in start.replaces if name in jobs]
-        attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced)
+        unsure = retry is not None and retry.unsure
+        attempt: Attempt
+        try:
+            attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced, unsure=unsure)
+        except KubeError as error:
+            failed = SkipReason.CREATE_FAILED
+            attempt = Postponed(reason=failed, message=str(error), unsure=unsure, retry_after=None)
         if isinstance(attempt, Created) and attempt.job.backfill != start.backfill and replaced:
             message = "The Job that failed is still being deleted."
             attempt = Postponed(reason=SkipReason.CREATE_FAILED, message=message, unsure=False, retry_after=1)
@@ -264,7 +279,10 @@ class Backfills:
             attempts = retry.attempts + 1 if retry is not None else 1
             delay = backoff(attempts, random=self._random, retry_after=attempt.retry_after)
             retry = _Retry(
-                not_before=self._clock.now() + math.ceil(delay), attempts=attempts, message=attempt.message
+                not_before=self._clock.now() + math.ceil(delay),
+                attempts=attempts,
+                message=attempt.message,
+                unsure=unsure or attempt.unsure,
             )
             self._retries[work.entry.owner.uid] = retry
             return self._wait(work, retry)
@@ -339,12 +357,3 @@ class Backfills:
 def _key(entry: Backfill) -> Key:
     """The schedule that it is about; of one that cannot be read, no schedule's."""
     return entry.owner.namespace, entry.spec.schedule if entry.spec is not None else ""
-
-
-def _failed_slots(status: CronScheduleStatus) -> set[int]:
-    """The slots whose newest run failed, by the rows of the history."""
-    newest: dict[int, str] = {}
-    for row in status.run_history:
-        if row.job is not None and row.trigger != "Manual":
-            newest.setdefault(row.scheduled_time, row.outcome)
-    return {slot for slot, outcome in newest.items() if outcome == "Failed"}

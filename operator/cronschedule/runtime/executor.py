@@ -44,7 +44,6 @@ from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
     Created,
     Postponed,
-    Refused,
     create_run,
     delete_jobs,
     find_run,
@@ -209,15 +208,11 @@ class Executor:
         assert facts.ledger is not None
         text = schedule_text(facts.spec)
         replaced = [job for name in start.replaces if (job := flight.snapshot.jobs.get(name)) is not None]
-        attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced)
         unsure = facts.retry is not None and facts.retry.start.slot == start.slot and facts.retry.unsure
+        attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced, unsure=unsure)
         if isinstance(attempt, Postponed):
             self._postpone(flight, start, attempt, unsure=unsure or attempt.unsure)
             return
-        if isinstance(attempt, Refused) and unsure:
-            # A quota or a policy is asked before the name: the Job of the try that had no answer may be there.
-            job = await find_run(self._api, owner, start)
-            attempt = Created(job=job) if job is not None and is_run_of(job, owner, start) else attempt
         decisions: tuple[Decision, ...]
         if isinstance(attempt, Created):
             self._inventory.hold_job(attempt.job)

@@ -108,6 +108,7 @@ class Inventory:
         known = self.schedules.get(key)
         if known is not None and known.owner.uid == uid:
             self._forget(known)
+            self.on_change(key)
 
     def _hold(self, entry: Entry) -> None:
         known = self.schedules.get(entry.key)

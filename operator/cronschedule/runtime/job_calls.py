@@ -56,9 +56,19 @@ Attempt = Created | Refused | Postponed
 
 
 async def create_run(
-    api: Api, owner: Owner, spec: CronScheduleSpec, start: Start, *, replaced: Collection[SeenJob]
+    api: Api,
+    owner: Owner,
+    spec: CronScheduleSpec,
+    start: Start,
+    *,
+    replaced: Collection[SeenJob],
+    unsure: bool = False,
 ) -> Attempt:
-    """Create the Job of a slot, the Jobs that it replaces being deleted before."""
+    """Create the Job of a slot, the Jobs that it replaces being deleted before.
+
+    `unsure` tells that a try before had no answer. A quota or a policy is asked before the name, so a refusal is then
+    not believed before the Job was looked for. Raises `KubeError` only from that look.
+    """
     try:
         job = build_job(owner, spec, start)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -71,7 +81,12 @@ async def create_run(
     except AlreadyExists:
         return await _adopt(api, owner, start)
     except KubeError as error:
-        return _judge(error, catching_up=spec.misfire_policy == "CatchUp")
+        attempt = _judge(error, waits=spec.misfire_policy == "CatchUp" or start.trigger == "Backfill")
+    if isinstance(attempt, Refused) and unsure:
+        found = await find_run(api, owner, start)
+        if found is not None and is_run_of(found, owner, start):
+            return Created(job=found)
+    return attempt
 
 
 async def find_run(api: Api, owner: Owner, start: Start) -> SeenJob | None:
@@ -117,11 +132,11 @@ async def _adopt(api: Api, owner: Owner, start: Start) -> Attempt:
     return Refused(reason=SkipReason.NAME_CONFLICT, message=message)
 
 
-def _judge(error: KubeError, *, catching_up: bool) -> Attempt:
+def _judge(error: KubeError, *, waits: bool) -> Attempt:
     """What a failure to create means for the slot (`semantics.md §3 rule 6`)."""
     message = error.message if isinstance(error, ApiError) else str(error)
     if isinstance(error, QuotaExceeded):
-        if catching_up:
+        if waits:
             return _postpone(error, SkipReason.QUOTA_EXHAUSTED)
         return Refused(reason=SkipReason.QUOTA_EXHAUSTED, message=message)
     if isinstance(error, Invalid | BadRequest):
