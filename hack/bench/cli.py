@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import budget, catchup, herd, scale, soak
+from bench import budget, catchup, herd, ordeal, scale, soak
 from bench.errors import BenchError
 from localkube import LocalkubeError
 
@@ -24,6 +24,7 @@ examples:
   hack/bench/run scale --count 10000 --outage 6      and a start after six hours
   hack/bench/run catch-up --plot catch-up.svg        300 backlogs in 30 namespaces, the operator killed ten times
   hack/bench/run soak --minutes 4 --schedules 20 --kills 2
+  hack/bench/run ordeal                              three replicas, faults at random, the leader goes again and again
 
 Each bench brings up a local control plane of its own (hack/cluster tells more) and takes it down again.
 Exit status: 0 when all promises were kept, 1 when one was broken, 2 when the bench could not be carried out.
@@ -65,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         benches.add_parser("catch-up", parents=[common], help="many backlogs at once, the operator killed")
     )
     _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
+    _add_ordeal(benches.add_parser("ordeal", parents=[common], help="replicas, behind a proxy that fails"))
     return parser
 
 
@@ -122,6 +124,16 @@ def _add_soak(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, help="repeat the kills of a soak that printed this number")
     parser.set_defaults(run=_soak)
+
+
+def _add_ordeal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=_up_to(120), default=10, help="how long (default: 10)")
+    parser.add_argument("--schedules", type=_up_to(500), default=50, help="how many (default: 50)")
+    parser.add_argument("--replicas", type=_up_to(5), default=3, help="how many (default: 3)")
+    parser.add_argument("--fail-overs", type=_up_to(200), default=12, help="how many (default: 12)")
+    parser.add_argument("--without-faults", action="store_true", help="let all requests through")
+    parser.add_argument("--seed", type=int, help="repeat an ordeal that printed this number")
+    parser.set_defaults(run=_ordeal)
 
 
 def _empty(text: str) -> Path:
@@ -205,3 +217,16 @@ def _soak(given: argparse.Namespace, folder: Path) -> int:
         seed=seed,
     )
     return soak.run(options, folder)
+
+
+def _ordeal(given: argparse.Namespace, folder: Path) -> int:
+    seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
+    options = ordeal.Options(
+        minutes=given.minutes,
+        schedules=given.schedules,
+        replicas=given.replicas,
+        fail_overs=given.fail_overs,
+        seed=seed,
+        faults=not given.without_faults,
+    )
+    return ordeal.run(options, folder)

@@ -79,7 +79,7 @@ def run(options: Options, folder: Path) -> int:
             until=until,
             kills=life.kills,
         )
-    return _pronounce(evidence, life.trouble)
+    return pronounce(evidence, life.trouble)
 
 
 def plan_kills(options: Options) -> list[Kill]:
@@ -198,7 +198,7 @@ class Life:
             killer.join()
 
 
-def _pronounce(evidence: Evidence, trouble: list[str]) -> int:
+def pronounce(evidence: Evidence, trouble: list[str]) -> int:
     """Print what was judged and the verdict; the exit status."""
     seen = totals(evidence)
     skips = ", ".join(f"{number} {reason}" for reason, number in seen.skips.items()) or "none"

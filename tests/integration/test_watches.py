@@ -195,6 +195,24 @@ async def test_an_edit_between_reading_and_writing_counts_from_then_on() -> None
         assert world.status()["lastDecidedTime"] == format_time(at(5))
 
 
+async def test_an_edit_that_only_the_answer_to_the_mark_shows_is_seen() -> None:
+    """Edited between the first status and the mark of a schedule that is taken up, while its watch is silent."""
+    async with World(job_seconds=20) as world:
+        silence(world, "cronschedules", times=math.inf)
+        world.create(schedule="0 0 * * *")
+        serve = world.kube.serve
+
+        async def meddled(call: object) -> object:
+            if (call.verb, call.resource) == ("patch", "cronschedules"):
+                world.edit(schedule="* * * * *")
+            return await serve(call)
+
+        world.kube.serve = meddled
+        await world.start()
+        await world.until(at(3, 30))
+        assert world.runs() == [at(1), at(2), at(3)]
+
+
 async def test_a_schedule_made_anew_under_its_name_within_a_second_has_no_past() -> None:
     async with running(job_seconds=100) as world:
         old = world.create()

@@ -361,7 +361,8 @@ class Executor:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""
         entry = flight.snapshot.entry
         if not entry.adopted:
-            self._inventory.take_answer(await self._recorder.mark_adopted(entry))
+            # It is not tied to a version, so its answer may be the first that shows what somebody else wrote.
+            self._inventory.take_schedule(await self._recorder.mark_adopted(entry))
         spec = flight.facts.spec
         if spec is None:
             return None

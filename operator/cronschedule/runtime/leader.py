@@ -30,6 +30,9 @@ from cronschedule.runtime.settings import Election
 LONGEST_RELEASE = 3.0
 """Seconds that giving the lease back may take."""
 
+AGAIN = 0.3
+"""Seconds until it is tried again."""
+
 JITTER = 0.2
 """By how much of itself a pause may be shorter, so that those who wait do not all ask at once."""
 
@@ -90,16 +93,24 @@ class Elector:
             return
         try:
             async with asyncio.timeout(LONGEST_RELEASE):
-                # Read first: the answer to our last request may never have come.
-                lease = await self._read()
-                if lease is None or _holder(lease) != self._identity:
-                    return
-                await self._write(
-                    lease, self._record(lease) | {"holderIdentity": "", "leaseDurationSeconds": 1}
-                )
-            log.info("lease.released")
-        except (KubeError, TimeoutError) as error:
-            log.warning("lease.not_released", failure=str(error)[:256] or "no answer in time")
+                while not await self._try_to_release():
+                    await asyncio.sleep(AGAIN)
+        except TimeoutError:
+            log.warning("lease.not_released")
+
+    async def _try_to_release(self) -> bool:
+        """Whether the lease is not ours any more."""
+        try:
+            # Read first: the answer to our last request may never have come.
+            lease = await self._read()
+            if lease is None or _holder(lease) != self._identity:
+                return True
+            await self._write(lease, self._record(lease) | {"holderIdentity": "", "leaseDurationSeconds": 1})
+        except KubeError as error:
+            self._complain(error)
+            return False
+        log.info("lease.released")
+        return True
 
     async def _take(self) -> None:
         while not await self._try_to_take():

@@ -280,4 +280,4 @@ def test_does_bad_weather_end_in_a_calm_minute_and_is_it_the_same_again() -> Non
     assert plan == weather(5, seconds=600)
     assert plan != weather(6, seconds=600)
     assert all(rule.until is not None and rule.until <= 570 for rule in plan.rules)
-    assert {"answer", "reset", "stale", "silence", "swap"} <= {rule.action for rule in plan.rules}
+    assert {"answer", "reset", "twice", "silence", "swap"} <= {rule.action for rule in plan.rules}

@@ -1,0 +1,270 @@
+"""The ordeal: replicas whose leader goes again and again, behind a proxy that fails at random, and then the judge.
+
+The leader is killed, asked to end, or stopped for longer than its lease, in turn; one tenant is suspended and resumed
+all the while. Everything follows from the seed, as far as processes on a machine follow from anything. The last minute
+and a half are calm, and by their end all must be made good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+
+from bench import manifests, soak
+from bench.evidence import gather, read_lines
+from bench.herd import complaints_of
+from bench.records import Evidence
+from bench.scene import Scene, scene
+from bench.times import MINUTE
+from faults import FaultProxy, Plan
+from faults.plan import weather
+from localkube import LocalkubeError, OperatorProcess
+
+WAYS = ("kill", "terminate", "pause")
+PAUSE = 25.0
+"""Seconds that a leader is stopped: longer than its lease."""
+
+DOWN = 3.0
+"""Seconds until a replica that ended is started again."""
+
+CALM = 90.0
+SETTINGS = {"CRONSCHEDULE_LEADER_ELECTION": "on"}
+EXPECTED = ("lease.lost", "operator.broken", "Request attempt #", "an error occurred during closing")
+"""Beginnings of the errors that a replica logs when it has lost its lease, as it shall here, and that kopf logs when a
+request of its own fails."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How long, how many schedules and replicas, how often the leader goes, the seed, and whether requests fail."""
+
+    minutes: int
+    schedules: int
+    replicas: int
+    fail_overs: int
+    seed: int
+    faults: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandOver:
+    """When a leader went, which way, and when the next one began to decide (None: not seen)."""
+
+    way: str
+    at: float
+    taken: float | None
+
+
+def run(options: Options, folder: Path) -> int:
+    """All of it; the exit status. Raises BenchError, LocalkubeError."""
+    kind = "faults at random" if options.faults else "no faults"
+    print(
+        f"seed {options.seed}: {options.fail_overs} fail-overs in {options.minutes} minutes, {kind}",
+        flush=True,
+    )
+    with scene(folder) as place, _door(place, options) as (proxy, kubeconfig):
+        fleet = Fleet(kubeconfig, folder, options.replicas)
+        until = _suffer(options, place, proxy, fleet)
+        evidence = gather(
+            bodies=place.schedules(),
+            audit=read_lines(place.audit_log),
+            notes=read_lines(place.notes),
+            until=until,
+            kills=[gone.at for gone in fleet.gone],
+        )
+        faults = len(proxy.faults()) if proxy is not None else 0
+    print(f"{faults} requests or streams met a fault")
+    print(f"{len(evidence.writes) / (options.minutes * MINUTE):.1f} statuses written a second")
+    _tell_gaps(fleet.hand_overs())
+    return soak.pronounce(_with_skips(evidence, options), fleet.trouble())
+
+
+class Fleet:
+    """The replicas, each started again when it has ended."""
+
+    def __init__(self, kubeconfig: Path, folder: Path, number: int) -> None:
+        self.gone: list[HandOver] = []
+        self._members = [OperatorProcess(kubeconfig, folder / f"replica-{n}.log") for n in range(number)]
+        self._ended = threading.Event()
+        self._keepers = [threading.Thread(target=self._keep, args=(each,)) for each in self._members]
+
+    @contextlib.contextmanager
+    def living(self) -> Iterator[Fleet]:
+        for keeper in self._keepers:
+            keeper.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            for keeper in self._keepers:
+                keeper.join()
+            for each in self._members:
+                each.end()
+
+    def wait_for_leader(self) -> None:
+        while self._leader() is None:
+            time.sleep(0.1)
+
+    def topple(self, way: str) -> None:
+        """Let the leader go in this way, if there is one this moment."""
+        leader = self._leader()
+        if leader is None:
+            return
+        self.gone.append(HandOver(way=way, at=time.time(), taken=None))
+        with contextlib.suppress(LocalkubeError):
+            match way:
+                case "kill":
+                    leader.kill()
+                case "terminate":
+                    leader.stop()
+                case "pause":
+                    self._pause(leader)
+
+    def hand_overs(self) -> list[HandOver]:
+        """Each with the moment at which the next leader began."""
+        begins = sorted(_moment(line) for each in self._members for line in each.lines() if _begins(line))
+        return [
+            replace(gone, taken=next((begin for begin in begins if begin > gone.at), None))
+            for gone in self.gone
+        ]
+
+    def trouble(self) -> list[str]:
+        """What they complained of, their own lost leases apart."""
+        return [
+            line
+            for each in self._members
+            for line in complaints_of(each)
+            if not any(f"'event': {quote}{name}" in line for name in EXPECTED for quote in "'\"")
+        ]
+
+    def _leader(self) -> OperatorProcess | None:
+        """The one that began to decide last, if it still runs."""
+        begun = [
+            (_moment(line), number)
+            for number, each in enumerate(self._members)
+            for line in each.lines()
+            if _begins(line)
+        ]
+        leader = self._members[max(begun)[1]] if begun else None
+        return leader if leader is not None and leader.running() else None
+
+    def _pause(self, leader: OperatorProcess) -> None:
+        leader.pause()
+        time.sleep(PAUSE)
+        leader.resume()
+
+    def _keep(self, member: OperatorProcess) -> None:
+        """Start it whenever it does not run. Where requests fail it may be long in getting ready."""
+        while not self._ended.is_set():
+            if not member.running():
+                with contextlib.suppress(LocalkubeError):
+                    member.start(**SETTINGS)
+            self._ended.wait(DOWN)
+
+
+@contextlib.contextmanager
+def _door(place: Scene, options: Options) -> Iterator[tuple[FaultProxy | None, Path]]:
+    """The way to the API server: through the proxy where requests shall fail."""
+    if not options.faults:
+        yield None, place.cluster.kubeconfig
+        return
+    with FaultProxy(place.cluster.kubeconfig, place.folder / "faults").started() as proxy:
+        yield proxy, proxy.kubeconfig
+
+
+def _suffer(options: Options, place: Scene, proxy: FaultProxy | None, fleet: Fleet) -> int:
+    """Let it all happen; the last slot that must be decided."""
+    place.create_namespaces(manifests.namespaces(soak.TENANTS))
+    random = Random(options.seed)
+    with fleet.living():
+        fleet.wait_for_leader()
+        place.create("cronschedules", soak.bodies(options.schedules))
+        start = math.ceil(time.time() / MINUTE) * MINUTE
+        until = start + options.minutes * MINUTE
+        rough = until - CALM
+        if proxy is not None:
+            proxy.carry_out(weather(options.seed, seconds=rough - time.time() + MINUTE))
+        flapping = threading.Thread(target=_flap, args=(place, rough))
+        flapping.start()
+        for number, moment in enumerate(_moments(options, random, start, rough)):
+            time.sleep(max(0.0, moment - time.time()))
+            fleet.topple(WAYS[number % len(WAYS)])
+        flapping.join()
+        if proxy is not None:
+            proxy.carry_out(Plan())
+        time.sleep(max(0.0, until + soak.LAST_LOOK - time.time()))
+    return until
+
+
+def _moments(options: Options, random: Random, start: float, end: float) -> list[float]:
+    """When the leader goes: half of the times just after a slot, where Jobs are created and ledgers written."""
+    step = (end - start) / (options.fail_overs + 1)
+    moments = []
+    for number in range(options.fail_overs):
+        moment = start + step * (number + random.random())
+        if number % 2:
+            moment = moment // MINUTE * MINUTE + random.uniform(0, 1.5)
+        moments.append(moment)
+    return sorted(moments)
+
+
+def _flap(place: Scene, until: float) -> None:
+    """Suspend and resume the last tenant, for 50 seconds each."""
+    tenant = manifests.namespaces(soak.TENANTS)[-1]
+    suspended = False
+    while time.time() < until - 60:
+        suspended = not suspended
+        _label(
+            place, tenant, "cronschedule.dev/suspended=true" if suspended else "cronschedule.dev/suspended-"
+        )
+        time.sleep(50)
+    _label(place, tenant, "cronschedule.dev/suspended-")
+
+
+def _label(place: Scene, tenant: str, label: str) -> None:
+    place.cluster.kubectl("label", "namespace", tenant, label, "--overwrite")
+
+
+def _with_skips(evidence: Evidence, options: Options) -> Evidence:
+    """The reasons for which slots may be skipped here, besides those of their policies."""
+    tenant = manifests.namespaces(soak.TENANTS)[-1]
+
+    def more(name: str, policy: str) -> set[str]:
+        skips = {"TenantSuspended"} if name.startswith(f"{tenant}/") else set()
+        # What cannot be created for a whole minute is given up, except under CatchUp.
+        return skips | ({"CreateFailed"} if options.faults and policy != "CatchUp" else set())
+
+    return replace(
+        evidence,
+        schedules=[
+            replace(each, expected_skips=each.expected_skips | more(each.name, each.misfire_policy))
+            for each in evidence.schedules
+        ],
+    )
+
+
+def _tell_gaps(hand_overs: Sequence[HandOver]) -> None:
+    """How long nobody decided, way by way."""
+    for way in WAYS:
+        gaps = sorted(each.taken - each.at for each in hand_overs if each.way == way and each.taken)
+        if gaps:
+            print(
+                f"{way}: {len(gaps)} hand-overs, least {gaps[0]:.1f} s, median {statistics.median(gaps):.1f} s,"
+                f" most {gaps[-1]:.1f} s"
+            )
+
+
+def _begins(line: dict[str, object]) -> bool:
+    return line.get("event") == "operator.leading"
+
+
+def _moment(line: dict[str, object]) -> float:
+    return datetime.fromisoformat(str(line["timestamp"])).timestamp()
