@@ -93,7 +93,9 @@ class Elector:
             return
         try:
             async with asyncio.timeout(LONGEST_RELEASE):
-                while not await self._try_to_release():
+                while True:
+                    if await self._try_to_release():
+                        return
                     await asyncio.sleep(AGAIN)
         except TimeoutError:
             log.warning("lease.not_released")

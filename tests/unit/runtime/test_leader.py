@@ -400,6 +400,16 @@ async def test_who_never_led_releases_nothing() -> None:
         assert a.holds()
 
 
+@pytest.mark.parametrize("verb", ["get", "update"])
+async def test_a_release_that_fails_once_is_tried_again(verb: str) -> None:
+    async with cluster() as place:
+        a = await place.leader("a")
+        place.fault(action=Answer(code=429), verb=verb, nth=1, times=1)
+        await a.kill()
+        await a.elector.release()
+        assert place.holder() == ""
+
+
 async def test_a_release_that_gets_no_answer_ends() -> None:
     async with cluster() as place:
         a = await place.leader("a")
