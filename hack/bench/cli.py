@@ -111,6 +111,7 @@ def _add_catch_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-minute", type=_up_to(6000), default=300, help="the budget (default: 300)")
     parser.add_argument("--per-namespace", type=_up_to(6000), default=60, help="and of each (default: 60)")
     parser.add_argument("--seed", type=int, help="repeat the kills of a run that printed this number")
+    parser.add_argument("--without-pods", action="store_true", help="the Jobs of backlogs are suspended")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw Jobs over time as SVG")
     parser.set_defaults(run=_catch_up)
 
@@ -198,6 +199,7 @@ def _catch_up(given: argparse.Namespace, folder: Path) -> int:
         per_minute=given.per_minute,
         per_namespace=given.per_namespace,
         seed=seed,
+        pods=not given.without_pods,
     )
     outcome = catchup.measure(options, folder)
     checks = catchup.check(outcome)

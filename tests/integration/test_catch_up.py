@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -237,6 +238,22 @@ async def test_a_restart_begins_with_an_empty_bucket_and_loses_nothing() -> None
         for number in range(8):
             runs = [job.slot or 0 for key, job in told if key[1] == f"x{number}"]
             assert all(one < other for one, other in pairwise(runs))
+
+
+async def test_telling_of_hundreds_of_backlogs_does_not_hold_up_the_next_slot_of_those_on_time() -> None:
+    """The server takes a second for each request, so that telling of 450 backlogs takes half a minute."""
+    async with World(now=NOON + 45, job_seconds=2, latency=1, settings=settings(per_minute=1)) as world:
+        world.settings = replace(world.settings, writers=500)
+        backlogs = Backlogs(world)
+        for number in range(450):
+            backlogs.add(f"x{number}")
+        for number in range(5):
+            backlogs.live(f"live{number}")
+        await world.start()
+        await world.until(at(3, 30))
+        live = [job for (_, name), job in backlogs.jobs() if name.startswith("live")]
+        assert len(live) == 15
+        assert max(job.at - (job.slot or 0) for job in live) <= 3
 
 
 # What is told

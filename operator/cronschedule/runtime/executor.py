@@ -123,7 +123,8 @@ class Executor:
                         self._throttle.withdraw(key)
                         return await self._backfills.tell_orphans(key)
                     planned = await self._decide(flight)
-                async with self._lanes.turn(Lane.RECORDS):
+                only_waits = planned.start is not None and not flight.decisions
+                async with self._lanes.turn(Lane.WAITS if only_waits else Lane.RECORDS):
                     return await self._finish(flight, planned)
             except KubeError as error:
                 if flight is None or not await self._may_go_on(flight, error, attempt):

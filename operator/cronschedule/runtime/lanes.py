@@ -1,6 +1,8 @@
 """Who may talk to the API server next: runs before records, records before Events.
 
-When many slots are due at once, the Jobs come first: writing down what was decided never delays a run.
+When many slots are due at once, the Jobs come first: writing down what was decided never delays a run. What is decided
+is written before what only waits: a schedule is looked at anew once it is written, so hundreds of backlogs that say
+that they wait would hold up the next slots of those that are on time.
 """
 
 import asyncio
@@ -19,7 +21,8 @@ class Lane(IntEnum):
 
     RUNS = 0
     RECORDS = 1
-    EVENTS = 2
+    WAITS = 2
+    EVENTS = 3
 
 
 class Lanes:

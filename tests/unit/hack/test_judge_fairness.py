@@ -127,7 +127,12 @@ def test_slots_twice_lost_or_in_disorder_are_seen(created: dict[str, list[int]],
     ],
 )
 def test_what_is_not_settled_is_seen(status: dict[str, Any], well: object) -> None:
-    assert (broken(settled_checks([status], slots=3)) == []) is well
+    assert (broken(settled_checks([status], slots=3, ended=True)) == []) is well
+
+
+def test_runs_that_never_end_are_no_fault_where_they_should_not() -> None:
+    assert broken(settled_checks([{"counts": {"runs": 3}}], slots=3, ended=False)) == []
+    assert broken(settled_checks([{"counts": {"runs": 2}}], slots=3, ended=False)) != []
 
 
 def test_the_plot_is_svg_with_a_line_for_each_series() -> None:
