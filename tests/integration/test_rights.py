@@ -77,6 +77,8 @@ async def test_does_a_missing_right_cause_no_storm(verb: str, resource: str) -> 
         await world.until(at(12, 30))
         counts = world.story.counts(since=at(4), until=at(12))
         assert counts[verb, resource] <= 8 * 8
+        skipped = {row["reason"] for row in world.rows() if row["outcome"] == "Skipped"}
+        assert skipped == ({"CreateFailed"} if resource == "jobs" else set())
 
 
 async def test_does_a_schedule_without_rights_hold_up_no_other() -> None:
