@@ -46,6 +46,12 @@ def cron_schedule(
     return told
 
 
+def backfill(name: str, *, namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    """A Backfill with this spec, `from` among it."""
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "cronschedule.dev/v1alpha1", "kind": "Backfill", "metadata": meta, "spec": spec}
+
+
 def namespace(name: str, *, labels: dict[str, str] | None = None) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}}
 

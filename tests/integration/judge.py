@@ -122,7 +122,8 @@ def judge(story: Story, case: Case) -> list[str]:
     final = accounts[-1].statuses[-1].status if accounts and accounts[-1].statuses else {}
     if "lastDecidedTime" not in final:
         return [*problems, "there is no ledger in the end"]
-    problems += _jobs_and_rows(jobs, decisions, accounts)
+    problems += _jobs_and_rows([job for job in jobs if not job.backfill], decisions, accounts)
+    problems += _backfilled([job for job in jobs if job.backfill], decisions, accounts)
     slots = _slots(final)
     left = list(slots.between(parse_time(final["lastDecidedTime"]), case.until)) if slots is not None else []
     if left:
@@ -198,6 +199,53 @@ def _jobs_and_rows(
             yield f"{decision}, but there was never such a Job"
 
 
+def _backfilled(
+    jobs: Sequence[JobMade], decisions: dict[int, Decision], accounts: Sequence[Account]
+) -> Iterator[str]:
+    """The Job of a Backfill is for a slot that was skipped, and recorded as its run; what ran is not to run again."""
+    final = accounts[-1].statuses[-1].status
+    for job in jobs:
+        if job.slot is None or not decisions.get(job.slot, Decision(0)).reason:
+            yield f"{job.name} of a Backfill is for {decisions.get(job.slot or 0) or 'no decided slot'}"
+    recorded = (final.get("counts") or {}).get("backfilled", 0)
+    if recorded != len(jobs):
+        yield f"{len(jobs)} Jobs were created by Backfills, {recorded} were counted"
+    ran = {slot for slot, decision in decisions.items() if decision.job}
+    ran |= {job.slot for job in jobs if job.slot is not None}
+    for part in final.get("decidedSlots", ()):
+        first, last = parse_time(part["first"]), parse_time(part["last"])
+        runs = [slot for slot in ran if first <= slot <= last]
+        if part["fate"] in ("Skipped", "Suspended") and runs:
+            yield f"{format_time(runs[0])} ran, and is said to be {part['fate']}"
+        if part["fate"] == "Run" and len(runs) != part["count"]:
+            yield f"{len(runs)} of {part['count']} slots ran from {part['first']} to {part['last']}"
+
+
+def judge_backfill(story: Story, uid: str, body: Body, slots: Slots) -> list[str]:
+    """What is wrong with the end of a Backfill: each slot has one result, and `Run` means a Job of its own."""
+    spec, status, problems = body["spec"], body.get("status") or {}, []
+    first, last = parse_time(spec["from"]), parse_time(spec["to"])
+    told = {each["type"]: each["status"] for each in status.get("conditions", ())}
+    if told.get("Complete") != "True" or "Reconciling" in told or "Stalled" in told:
+        return [f"the Backfill is not complete: {told}"]
+    wanted, results = list(slots.between(first - 1, last)), status.get("results", ())
+    if sum(status.get("slots", {}).values()) != len(wanted):
+        problems.append(f"{status.get('slots')} are the results of {len(wanted)} slots")
+    covered = [s for s in wanted for r in results if parse_time(r["first"]) <= s <= parse_time(r["last"])]
+    if covered != wanted or sum(result["count"] for result in results) != len(wanted):
+        problems.append(f"{len(covered)} of {len(wanted)} slots are in {results}")
+    made = [job.slot for job in story.jobs if job.backfill == uid]
+    runs = status.get("slots", {}).get("Run", 0)
+    if len(made) != runs:
+        problems.append(f"{len(made)} Jobs were created, {runs} slots are told as Run")
+    ended = sum(status.get(name, 0) for name in ("succeeded", "failed", "deleted"))
+    if ended != runs or status.get("activeJobs"):
+        problems.append(f"{ended} of {runs} runs have ended")
+    if made != sorted(slot or 0 for slot in made):
+        problems.append("the runs were not begun oldest first")
+    return problems
+
+
 def _shape(status: Body) -> Iterator[str]:
     """Rows are newest first and do not overlap; a status stays small."""
     newer = None
@@ -212,7 +260,9 @@ def _shape(status: Body) -> Iterator[str]:
 
 
 def _real_rows(status: Body) -> list[Body]:
-    return [row for row in status.get("runHistory", ()) if row.get("count") != 0]
+    """The rows about decisions: no lost ledger, and no run after all of a slot that was skipped."""
+    rows = status.get("runHistory", ())
+    return [row for row in rows if row.get("count") != 0 and row.get("trigger") != "Backfill"]
 
 
 def _first(row: Body) -> int:

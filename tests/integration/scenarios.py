@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cronschedule.core.slots import slots_of
 from fakes.faults import Fault
 from fakes.objects import quota
-from integration.judge import Case, Decision, decisions_of, judge
+from integration.judge import Case, Decision, decisions_of, judge, judge_backfill
 from integration.world import Cut, World, at
 
 Act = Callable[[World], object]
@@ -41,7 +42,11 @@ class Told:
 
     @property
     def problems(self) -> list[str]:
-        return judge(self.world.story, self.case)
+        story, problems = self.world.story, judge(self.world.story, self.case)
+        slots = slots_of("* * * * *", "Etc/UTC")
+        for backfill in self.world.kube.objects("backfills"):
+            problems += judge_backfill(story, backfill["metadata"]["uid"], backfill, slots)
+        return problems
 
     @property
     def decisions(self) -> dict[int, Decision]:
@@ -68,6 +73,11 @@ async def play(
 BACKLOG = at(5, 20)
 """The operator starts when five slots of a schedule of every minute are due."""
 
+
+def ask_again(first: int, last: int, **spec: Any) -> Act:
+    return lambda world: world.backfill(at(first), at(last), **spec)
+
+
 SCENARIOS = {
     "on-time-fire-once": Scenario(spec={}, end=at(3, 45)),
     "on-time-skip": Scenario(spec={"misfirePolicy": "Skip"}, end=at(3, 45)),
@@ -92,6 +102,21 @@ SCENARIOS = {
         start=BACKLOG,
         end=at(8, 45),
         shows=frozenset({"CatchUp", "CatchUpCapExceeded"}),
+    ),
+    "backfilled": Scenario(
+        spec={"misfirePolicy": "Skip", "successfulJobsHistoryLimit": 0},
+        job_seconds=5,
+        start=BACKLOG,
+        script=[(at(5, 30), ask_again(1, 5)), (at(7, 30), ask_again(1, 5, name="twice"))],
+        end=at(8, 45),
+        shows=frozenset({"Run", "Misfire"}),
+    ),
+    "backfilled-side-by-side": Scenario(
+        spec={"misfirePolicy": "Skip", "concurrencyPolicy": "Allow"},
+        start=BACKLOG,
+        script=[(at(5, 30), ask_again(1, 5, maxConcurrent=2))],
+        end=at(8, 45),
+        shows=frozenset({"Run", "Misfire"}),
     ),
     "overlap-forbid": Scenario(spec={}, job_seconds=80, end=at(4, 45), shows=frozenset({"Run", "Overlap"})),
     "replace": Scenario(spec={"concurrencyPolicy": "Replace"}, job_seconds=500, end=at(4, 45)),

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import pytest
 
-from cronschedule.api.names import SCHEDULED_FOR, SUSPENDED_LABEL, job_name
-from cronschedule.api.shapes import parse_time
+from cronschedule.api.names import BACKFILL, SCHEDULED_FOR, SUSPENDED_LABEL, job_name
+from cronschedule.api.shapes import format_time, parse_time
 from cronschedule.runtime.kube import Gone, KubeError, Unreachable, error_from_status
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES, LEASES, NAMESPACES, list_pages
 from cronschedule.runtime.leader import Elector
@@ -27,7 +27,7 @@ from fakes.calls import Call
 from fakes.clock import LoopClock
 from fakes.faults import Answer, Fault
 from fakes.kube import CLIENT_SECONDS, FakeKube
-from fakes.objects import cron_schedule
+from fakes.objects import backfill, cron_schedule
 
 FAKE_TIME = pytest.mark.looptime(noop_cycles=0)
 """Time jumps to the next timer once nothing can be done now."""
@@ -58,13 +58,17 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class JobMade:
-    """A Job that was created. `owner` is the UID of its schedule; `slot` is None where it says none."""
+    """A Job that was created. `owner` is the UID of its schedule; `slot` is None where it says none.
+
+    `backfill` is the UID of the Backfill that it says has made it.
+    """
 
     at: float
     owner: str
     slot: int | None
     name: str
     uid: str
+    backfill: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +141,7 @@ class RecordedKube(FakeKube):
             slot=parse_time(marks[SCHEDULED_FOR]) if SCHEDULED_FOR in marks else None,
             name=meta["name"],
             uid=meta["uid"],
+            backfill=marks.get(BACKFILL, ""),
         )
         self.story.jobs.append(job)
         self.on_job(job)
@@ -425,6 +430,13 @@ class World:
         made = self.kube.add(cron_schedule(name, namespace=namespace, schedule=schedule, **spec))
         return str(made["metadata"]["uid"])
 
+    def backfill(
+        self, first: int, last: int, *, name: str = "again", schedule: str = "x", **spec: Any
+    ) -> str:
+        """A Backfill of the slots from `first` to `last`; returns its UID."""
+        asked = {"schedule": schedule, "from": format_time(first), "to": format_time(last), **spec}
+        return str(self.kube.add(backfill(name, **asked))["metadata"]["uid"])
+
     def edit(self, name: str = "x", **spec: Any) -> None:
         self.kube.edit("cronschedules", "default", name, {"spec": spec})
 
@@ -493,6 +505,22 @@ class World:
             (row["reason"] if row["outcome"] == "Skipped" else row["outcome"], row.get("count", 1))
             for row in rows
         ]
+
+    def backfilled(self, name: str = "again") -> Body:
+        """The status of a Backfill."""
+        found = self.kube.find("backfills", "default", name)
+        assert found is not None, f"no Backfill {name}"
+        return found.get("status") or {}
+
+    def fates(self, name: str = "again") -> dict[str, int]:
+        """How many slots of a Backfill have which result."""
+        return {fate: count for fate, count in self.backfilled(name).get("slots", {}).items() if count}
+
+    def ended(self, name: str = "again") -> str:
+        """Why a Backfill is complete, or stalled; empty while it is neither."""
+        told = {each["type"]: each for each in self.backfilled(name).get("conditions", ())}
+        final = [told[kind] for kind in ("Complete", "Stalled") if kind in told]
+        return next((each["reason"] for each in final if each["status"] == "True"), "")
 
     def condition(self, kind: str, name: str = "x", namespace: str = "default") -> Body | None:
         told = self.status(name, namespace).get("conditions", ())

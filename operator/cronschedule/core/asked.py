@@ -3,13 +3,12 @@
 They are not among the decisions about slots: a slot that was skipped and run after all stays counted as skipped.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 
 from cronschedule.api.v1alpha1 import CronScheduleStatus, Row
 from cronschedule.core.history import ASKED
 from cronschedule.core.jobs import SeenJob
-from cronschedule.core.segments import RUN, with_run
+from cronschedule.core.segments import RUN, SKIPPED, SUSPENDED, Segments, segment_of, with_run
 from cronschedule.core.slots import Slots
 
 
@@ -18,42 +17,66 @@ def record_asked(
 ) -> CronScheduleStatus:
     """Rows for runs that people asked for, by hand or by a Backfill, placed by the time of their Job's creation.
 
-    A Job that was made later than the one of its name that is known is another run. Once rows of such runs have
-    fallen off, Jobs older than the oldest row may have been among them and are not told again.
+    They follow from the Jobs that are there, so that a crash between creating and recording one loses nothing.
     """
     asked = [job for job in jobs if job.trigger in ASKED]
     if not asked:
         return status
+    status = _record_by_hand(status, [job for job in asked if job.trigger == "Manual"])
+    return _record_backfilled(status, [job for job in asked if job.trigger == "Backfill"], slots)
+
+
+def _record_by_hand(status: CronScheduleStatus, jobs: Iterable[SeenJob]) -> CronScheduleStatus:
+    """A Job that was made later than the one of its name that is known is another run.
+
+    Once rows of such runs have fallen off, Jobs older than the oldest row may have been among them and are not told
+    again.
+    """
     rows = list(status.run_history)
-    known = {(row.job, row.trigger): row.start_time or 0 for row in reversed(rows)}
-    told = Counter(row.trigger for row in rows)
-    fallen_off = {
-        "Manual": status.counts.manual > told["Manual"],
-        "Backfill": status.counts.backfilled > told["Backfill"],
-    }
-    oldest = min((row.start_time or row.scheduled_time for row in rows), default=0)
-    slot_runs = {row.job for row in rows if row.trigger not in fallen_off}
-    fresh = [
-        job
-        for job in asked
-        if (job.trigger == "Backfill" or job.name not in slot_runs)
-        and job.created > known.get((job.name, job.trigger), oldest - 1 if fallen_off[job.trigger] else -1)
-    ]
-    counts, segments = Counter(job.trigger for job in fresh), status.decided_slots
-    for job in fresh:
-        _insert(rows, job)
-        if job.slot is not None and slots is not None:
-            segments = with_run(segments, job.slot, slots)
+    known = {row.job: row.start_time or 0 for row in reversed(rows) if row.trigger == "Manual"}
+    slot_runs = {row.job for row in rows if row.trigger not in ASKED}
+    fallen_off = status.counts.manual > sum(row.trigger == "Manual" for row in rows)
+    oldest = _oldest(rows) - 1 if fallen_off else -1
+    fresh = [job for job in jobs if job.name not in slot_runs and job.created > known.get(job.name, oldest)]
     if not fresh:
         return status
-    totals = status.counts.model_copy(
-        update={
-            "manual": status.counts.manual + counts["Manual"],
-            "backfilled": status.counts.backfilled + counts["Backfill"],
-        }
-    )
-    update = {"run_history": tuple(rows), "counts": totals, "decided_slots": segments}
+    for job in fresh:
+        _insert(rows, job)
+    counts = status.counts.model_copy(update={"manual": status.counts.manual + len(fresh)})
+    return status.model_copy(update={"run_history": tuple(rows), "counts": counts})
+
+
+def _record_backfilled(
+    status: CronScheduleStatus, jobs: Iterable[SeenJob], slots: Slots | None
+) -> CronScheduleStatus:
+    """A slot that still counts as skipped and has a Job was run by it; this is recorded, and counted, once.
+
+    A Job for any other slot made a run that failed anew; it is told unless it has its row, or is so old that this
+    may have fallen off.
+    """
+    rows, segments, count = list(status.run_history), status.decided_slots, 0
+    known = {row.job: row.start_time or 0 for row in reversed(rows) if row.trigger == "Backfill"}
+    for job in jobs:
+        skipped = _counts_as_skipped(job, segments)
+        if skipped and slots is not None and job.slot is not None:
+            segments, count = with_run(segments, job.slot, slots), count + 1
+        elif skipped or job.created <= known.get(job.name, _oldest(rows)):
+            continue
+        _insert(rows, job)
+    if len(rows) == len(status.run_history):
+        return status
+    counts = status.counts.model_copy(update={"backfilled": status.counts.backfilled + count})
+    update = {"run_history": tuple(rows), "counts": counts, "decided_slots": segments}
     return settle_truncation(status.model_copy(update=update))
+
+
+def _counts_as_skipped(job: SeenJob, segments: Segments) -> bool:
+    segment = segment_of(segments, job.slot) if job.slot is not None else None
+    return segment is not None and segment.fate in (SKIPPED, SUSPENDED)
+
+
+def _oldest(rows: Iterable[Row]) -> int:
+    return min((row.start_time or row.scheduled_time for row in rows), default=0)
 
 
 def settle_truncation(status: CronScheduleStatus, acknowledged: int = 0) -> CronScheduleStatus:

@@ -11,6 +11,8 @@ from cronschedule.core.jobs import SeenJob
 from cronschedule.core.segments import joined
 
 LONGEST_MESSAGE = 1024
+NOT_RUN = (Fate.JOB_REJECTED, Fate.NAME_CONFLICT)
+"""Fates of slots that should have run and could not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +94,8 @@ def done(status: BackfillStatus) -> State:
         message = f"{told}. Of the runs {status.failed} failed and {status.deleted} were deleted."
         return State(kind="Done", reason="SomeRunsFailed", message=message)
     message = f"{told}." + (" All runs succeeded." if runs else "")
-    return State(kind="Done", reason="Finished", message=message)
+    refused = any(status.slots.get(fate.value) for fate in NOT_RUN)
+    return State(kind="Done", reason="SomeNotRun" if refused else "Finished", message=message)
 
 
 def is_complete(status: BackfillStatus) -> bool:

@@ -183,6 +183,7 @@ class Backfills:
             active = len(status.active_jobs)
             message = f"Each slot has its result; {active} runs are active."
             state = State(kind="Working", reason="RunsActive", message=message) if active else done(status)
+            state = replace(state, message=state.message + self._advice(work.entry.spec, status))
         if not await self._write(work.entry, status, state):
             work.wake = self._clock.now() + LOOK_AGAIN
             return False
@@ -191,6 +192,12 @@ class Backfills:
                 "backfill.done", namespace=owner.namespace, backfill=owner.name, slots=dict(status.slots)
             )
         return True
+
+    def _advice(self, spec: BackfillSpec | None, status: BackfillStatus) -> str:
+        asked_in_vain = spec is not None and spec.include_suspended and not self._include_suspended
+        if not asked_in_vain or not status.slots.get(Fate.SUSPENDED.value):
+            return ""
+        return " The operator's settings do not allow includeSuspended."
 
     async def tell_orphans(self, key: Key) -> int | None:
         """There is no such schedule (any more): nothing can be run. When to tell again, where that failed."""
