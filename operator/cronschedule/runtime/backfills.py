@@ -181,7 +181,7 @@ class Backfills:
         state = work.state
         if state.kind == "Done":
             active = len(status.active_jobs)
-            message = f"Each slot has its result; {active} runs are active."
+            message = f"Each slot has its result; runs that are still active: {active}."
             state = State(kind="Working", reason="RunsActive", message=message) if active else done(status)
             state = replace(state, message=state.message + self._advice(work.entry.spec, status))
         if not await self._write(work.entry, status, state):
