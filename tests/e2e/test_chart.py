@@ -292,6 +292,7 @@ def test_are_schedules_refused_that_run_too_often(site: Site) -> None:
     for schedule in ("*/10 * * * *", "*/25 * * * *", "5 * * * *", "0,30 3 * * *", "50,5,20 * * * *"):
         assert answer(schedule) == "", schedule
     site.helm("rollback", "cronschedule")
+    eventually(lambda: answer("* * * * *"), lambda said: said == "")
 
 
 def refusal(kubectl: Kubectl, name: str, *words: str, told: dict[str, Any] | None = None) -> str:
