@@ -38,7 +38,7 @@ class Throttle:
 
     def withdraw(self, key: Key) -> None:
         """This schedule has nothing to catch up."""
-        if self._budget.withdraw(key):
+        if self._budget.withdraw(key, now=self._clock.monotonic()):
             self._changed.set()
 
     def recheck(self) -> None:
