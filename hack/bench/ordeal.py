@@ -146,15 +146,15 @@ class Fleet:
         ]
 
     def _leader(self) -> OperatorProcess | None:
-        """The one that began to decide last, if it still runs."""
-        begun = [
-            (_moment(line), number)
-            for number, each in enumerate(self._members)
-            for line in each.lines()
-            if _begins(line)
-        ]
-        leader = self._members[max(begun)[1]] if begun else None
-        return leader if leader is not None and leader.running() else None
+        """The one that runs and has begun to decide since it was started; of two, who began last."""
+        begun = []
+        for number, each in enumerate(self._members):
+            lives = [
+                line for line in each.lines() if line.get("event") == "operator.starting" or _begins(line)
+            ]
+            if lives and _begins(lives[-1]) and each.running():
+                begun.append((_moment(lives[-1]), number))
+        return self._members[max(begun)[1]] if begun else None
 
     def _pause(self, leader: OperatorProcess) -> None:
         leader.pause()

@@ -88,11 +88,11 @@ def test_is_each_slot_run_once_while_requests_fail(
 @pytest.mark.parametrize(
     "rule",
     [
-        pytest.param(Rule(action="cut", events=3, times=20), id="cut"),
-        pytest.param(Rule(action="end", events=3, times=20), id="end"),
-        pytest.param(Rule(action="gone", events=3, times=20), id="410"),
+        pytest.param(Rule(action="cut", events=3, times=6), id="cut"),
+        pytest.param(Rule(action="end", events=3, times=6), id="end"),
+        pytest.param(Rule(action="gone", events=3, times=6), id="410"),
         pytest.param(Rule(action="repeat"), id="twice"),
-        pytest.param(Rule(action="swap", times=20), id="wrong-order"),
+        pytest.param(Rule(action="swap", times=6), id="wrong-order"),
         pytest.param(Rule(action="silence", events=2, resource="cronschedules"), id="silent-schedules"),
         pytest.param(Rule(action="silence", events=2, resource="namespaces"), id="silent-namespaces"),
     ],
