@@ -28,10 +28,12 @@ def crd_templates() -> dict[str, str]:
 
 
 def policy_templates() -> dict[str, str]:
-    """The policies of policies/."""
-    source = "policies/catch-up-warning.yaml"
+    """The policies of charts/policies/."""
+    source = "charts/policies/catch-up-warning.yaml"
     text = _plain((ROOT / source).read_text())
-    return {source: _wrapped(text, source, ".Values.policies.catchUpWarning.enabled")}
+    return {
+        "policies/catch-up-warning.yaml": _wrapped(text, source, ".Values.policies.catchUpWarning.enabled")
+    }
 
 
 def _plain(text: str) -> str:

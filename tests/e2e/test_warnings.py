@@ -1,4 +1,4 @@
-"""policies/catch-up-warning.yaml: kubectl warns of a catch-up that maxStaleness cuts short, and writes it."""
+"""charts/policies/catch-up-warning.yaml: kubectl warns of a catch-up that maxStaleness cuts short, and writes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from e2e.world import cron_schedule, eventually
 from localkube import Kubectl
 
-POLICIES = Path(__file__).resolve().parents[2] / "policies"
+POLICIES = Path(__file__).resolve().parents[2] / "charts" / "policies"
 WORDS = "but maxStaleness lets nothing later than"
 SHORT = {"misfirePolicy": "CatchUp"}
 
