@@ -68,7 +68,8 @@ class Metrics:
         )
         self._requests = Counter(
             "cronschedule_api_requests",
-            "Requests to the API server, by HTTP verb (WATCH apart) and status code, none where no answer came.",
+            "Requests to the API server, by HTTP verb (WATCH apart) and status code, none where no answer came."
+            " The watches of CronSchedules and Namespaces, which are kopf's, are not among them.",
             ["verb", "code"],
             registry=registry,
         )
