@@ -21,6 +21,7 @@ from localkube.progress import minutes
 Command = Sequence[str]
 PYTHON = sys.executable
 PYTEST = (PYTHON, "-m", "pytest")
+IN_PARALLEL = ("-n", "auto")  # these tests share nothing but the processors
 E2E, INTEGRATION = "tests/e2e", "tests/integration"
 NO_TESTS = 5  # pytest's exit code when it found none: a part without tests has not passed
 
@@ -73,11 +74,11 @@ def generated() -> list[Command]:
 
 
 def unit() -> list[Command]:
-    return [(*PYTEST, "tests", f"--ignore={INTEGRATION}", f"--ignore={E2E}")]
+    return [(*PYTEST, *IN_PARALLEL, "tests", f"--ignore={INTEGRATION}", f"--ignore={E2E}")]
 
 
 def integration() -> list[Command]:
-    return [(*PYTEST, INTEGRATION)]
+    return [(*PYTEST, *IN_PARALLEL, INTEGRATION)]
 
 
 def e2e() -> list[Command]:
@@ -172,7 +173,8 @@ def _run(command: Command, variables: dict[str, str]) -> int:
 def _problem(command: Command, code: int) -> list[str]:
     if code == 0:
         return []
-    name = " ".join(Path(word).name for word in command if word != PYTHON and not word.startswith("-"))
+    words = (word for word in command if word not in (PYTHON, *IN_PARALLEL) and not word.startswith("-"))
+    name = " ".join(Path(word).name for word in words)
     return [
         f"{name}: {'no tests were found' if code == NO_TESTS and 'pytest' in command else f'exit code {code}'}"
     ]

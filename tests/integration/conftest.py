@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,28 @@ def errors() -> Iterator[list[MutableMapping[str, Any]]]:
     assert not lines
 
 
+WALKED: Counter[str] = Counter()
+"""Crashes walked by all processes, by story."""
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Each process tells what it has walked."""
+    walk = sys.modules.get("test_crash_walk")
+    walked = dict(walk.WALKED) if walk is not None else {}
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["walked"] = walked
+    else:
+        WALKED.update(walked)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A process of pytest-xdist has ended."""
+    WALKED.update(getattr(node, "workeroutput", {}).get("walked", {}))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many crashes were walked: a walk of no steps would prove nothing."""
-    walked = sys.modules.get("test_crash_walk")
-    if walked is not None and walked.WALKED:
-        stories = len(walked.WALKED)
-        terminalreporter.write_line(f"crashes walked: {walked.WALKED.total()} in {stories} stories")
+    if WALKED:
+        terminalreporter.write_line(f"crashes walked: {WALKED.total()} in {len(WALKED)} stories")
