@@ -45,7 +45,8 @@ def _definition(
                 "plural": plural,
                 "singular": kind.lower(),
                 "shortNames": [short],
-                "categories": [PLURAL],
+                # Another kind in this category would make kubectl take `get cronschedules NAME` for two resources.
+                **({"categories": [PLURAL]} if plural == PLURAL else {}),
             },
             "scope": "Namespaced",
             "versions": [
