@@ -46,7 +46,8 @@ TWIN_CRD = {
     "spec": {
         **CRD["spec"],
         "group": GROUP,
-        "names": {**CRD["spec"]["names"], "shortNames": [], "categories": []},
+        # kubectl remembers names for a while: `cronschedule` must not be the twin's when it is gone
+        "names": {**CRD["spec"]["names"], "singular": "twin", "shortNames": [], "categories": []},
     },
 }
 CRDS = Resource(group="apiextensions.k8s.io", version="v1", plural="customresourcedefinitions")
