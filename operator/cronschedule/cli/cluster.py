@@ -26,10 +26,6 @@ class NotFound(CommandError):
     """The object is not there."""
 
 
-class AlreadyThere(CommandError):
-    """There is an object of that name already."""
-
-
 class Forbidden(CommandError):
     """The cluster knows who asks, and says no."""
 
@@ -72,6 +68,13 @@ class Cluster:
             return self.read(SCHEDULES, name)
         except NotFound:
             raise NotFound(self._not_there(name)) from None
+
+    def own_namespace(self) -> Object | None:
+        """The namespace; who may not read it relies on what the operator has written into the status."""
+        try:
+            return self.read("namespaces", str(self.namespace), scope=False)
+        except Forbidden:
+            return None
 
     def schedules(self) -> list[Object]:
         """The CronSchedules of the namespace, or of all of them."""
@@ -156,8 +159,6 @@ def explain(said: str) -> CommandError:
     message = _ERROR.sub("", line)
     if "(NotFound)" in line:
         return NotFound(message)
-    if "(AlreadyExists)" in line:
-        return AlreadyThere(message)
     if "(Forbidden)" in line or line.startswith("Error from server: admission"):
         return Forbidden(message)
     return CommandError(message)

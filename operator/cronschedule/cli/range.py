@@ -18,8 +18,6 @@ from cronschedule.core.slots import slots_of
 from cronschedule.core.status import read_ledger
 
 BACKFILLS = f"{BACKFILL_PLURAL}.{GROUP}"
-REFUSED = (Fate.JOB_REJECTED.value, Fate.NAME_CONFLICT.value)
-"""Fates of slots that should have run and could not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -51,15 +51,15 @@ def segment_of(segments: Sequence[Segment], slot: int) -> Segment | None:
     return next((segment for segment in segments if segment.first <= slot <= segment.last), None)
 
 
-def joined(segments: Sequence[Segment], most: int = MOST) -> Segments:
-    """Neighbours of one fate as one, and no more than `most` in all."""
+def joined(segments: Sequence[Segment]) -> Segments:
+    """Neighbours of one fate as one, and no more than `MOST` in all."""
     kept: list[Segment] = []
     for segment in segments:
         if kept and kept[-1].fate == segment.fate:
             kept[-1] = _one(kept[-1], segment, segment.fate)
         else:
             kept.append(segment)
-    while len(kept) > most:
+    while len(kept) > MOST:
         position = min(range(len(kept) - 1), key=lambda at: kept[at].count + kept[at + 1].count)
         both = _one(kept[position], kept[position + 1], MIXED)
         kept[position : position + 2] = [both]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronschedule.cli import words
-from cronschedule.cli.cluster import Cluster, Forbidden
+from cronschedule.cli.cluster import Cluster
 from cronschedule.cli.errors import CommandError, InputError
 from cronschedule.cli.options import cluster_options, name_argument, output_option
 from cronschedule.cli.output import say, say_json, say_table, say_yaml, warn
@@ -65,6 +65,7 @@ def command(
       kubectl cronschedule backfill billing -n team-a --from now-6h --wait
     """
     from cronschedule.cli.live import read_live
+    from cronschedule.cli.manual import refuse_while_suspended
     from cronschedule.cli.range import backfill_manifest, look_ahead, read_order
 
     live = read_live(cluster.schedule(name))
@@ -77,7 +78,7 @@ def command(
         include_suspended=include_suspended,
     )
     if not dry_run:
-        _refuse_while_suspended(live, here)
+        refuse_while_suspended(live, here.own_namespace())
     outlook = look_ahead(live, order, here.jobs_of(live.raw))
     if include_suspended:
         warn("note: whether slots of a suspension window are run is for the operator's settings to say")
@@ -111,16 +112,6 @@ def _range(live: "Live", first: str, last: str) -> tuple[int, int]:
     if moments[1] > now:
         raise InputError(["--to: is in the future; only slots that have passed can be run"])
     return moments[0], moments[1]
-
-
-def _refuse_while_suspended(live: "Live", here: Cluster) -> None:
-    from cronschedule.cli.manual import refuse_while_suspended
-
-    try:
-        namespace = here.read("namespaces", str(here.namespace), scope=False)
-    except Forbidden:
-        namespace = None
-    refuse_while_suspended(live, namespace)
 
 
 def _say_outlook(live: "Live", outlook: "Outlook", output: str) -> None:
@@ -178,9 +169,9 @@ def _progress(status: "BackfillStatus") -> str:
 
 
 def _end(title: str, status: "BackfillStatus", message: str) -> int:
-    from cronschedule.cli.range import REFUSED
+    from cronschedule.core.backfill_status import NOT_RUN
 
-    bad = status.failed + status.deleted + sum(status.slots.get(fate, 0) for fate in REFUSED)
+    bad = status.failed + status.deleted + sum(status.slots.get(fate.value, 0) for fate in NOT_RUN)
     if bad:
         raise CommandError(f"Backfill {title} is complete. {message}")
     warn(f"Backfill {title} is complete. {message}")

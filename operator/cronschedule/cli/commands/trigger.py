@@ -1,12 +1,12 @@
 """`trigger`: a run now."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cronschedule.cli import words
-from cronschedule.cli.cluster import Cluster, Forbidden
+from cronschedule.cli.cluster import Cluster
 from cronschedule.cli.errors import CommandError
 from cronschedule.cli.options import cluster_options, name_argument, output_option
 from cronschedule.cli.output import say, say_json, say_yaml, warn
@@ -41,7 +41,7 @@ def command(*, name: str, reason: str | None, wait: bool, force: bool, output: s
 
     live = read_live(cluster.schedule(name))
     here = cluster.within(live.namespace)
-    refuse_while_suspended(live, _namespace(here))
+    refuse_while_suspended(live, here.own_namespace())
     if not force:
         _ask_guard(live, here)
     job = here.create(manual_job(live, reason, words.now()))
@@ -50,14 +50,6 @@ def command(*, name: str, reason: str | None, wait: bool, force: bool, output: s
     else:
         (say_json if output == "json" else say_yaml)(job)
     return _wait(here, job["metadata"]["name"]) if wait else 0
-
-
-def _namespace(here: Cluster) -> dict[str, Any] | None:
-    """The namespace; who may not read it relies on what the operator has written into the status."""
-    try:
-        return here.read("namespaces", str(here.namespace), scope=False)
-    except Forbidden:
-        return None
 
 
 def _ask_guard(live: "Live", here: Cluster) -> None:
