@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cronschedule.api.names import job_name
-from e2e.world import World, cron_schedule, eventually, minutely_until, pod, this_minute
+from e2e.world import World, cron_schedule, eventually, jobs_created, minutely_until, pod, this_minute
 from faults import FaultProxy, Plan, Rule
 from localkube import Cluster, OperatorProcess
 
@@ -131,16 +131,4 @@ def _all_is_made_good(world: World, cluster: Cluster, *, within: float = 90) -> 
         )
         assert {key: total for key, total in counts.items() if total} == {"runs": SLOTS, "succeeded": SLOTS}
     wanted = {job_name(name, slot): 1 for name in names for slot in slots}
-    assert Counter(_jobs_created(cluster, world.namespace)) == wanted
-
-
-def _jobs_created(cluster: Cluster, namespace: str) -> list[str]:
-    """By the answers that the API server gave, whoever got to see them."""
-    return [
-        entry["objectRef"]["name"]
-        for entry in cluster.audit()
-        if entry["verb"] == "create"
-        and entry["objectRef"]["resource"] == "jobs"
-        and entry["objectRef"]["namespace"] == namespace
-        and entry["responseStatus"]["code"] == 201
-    ]
+    assert Counter(jobs_created(cluster, world.namespace)) == wanted

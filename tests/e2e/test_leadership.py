@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from cronschedule.api.names import job_name
-from e2e.world import World, cron_schedule, eventually, minutely_until, pod, this_minute
+from e2e.world import World, cron_schedule, eventually, jobs_created, minutely_until, pod, this_minute
 from localkube import Cluster, OperatorProcess
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
@@ -139,10 +139,10 @@ def test_another_replica_goes_on_where_the_leader_went(
             ),
             decided_until=slots[0] - 1,
         )
-        eventually(lambda: len(_jobs_created(own_cluster, world.namespace)), lambda number: number >= 8)
+        eventually(lambda: len(jobs_created(own_cluster, world.namespace)), lambda number: number >= 8)
         end(gone)
         replicas.next_leader(gone)
-        assert len(_jobs_created(own_cluster, world.namespace)) < SCHEDULES * SLOTS, "nothing was left to do"
+        assert len(jobs_created(own_cluster, world.namespace)) < SCHEDULES * SLOTS, "nothing was left to do"
         lease = replicas.lease()
         assert lease["holderIdentity"] != holder
         assert lease["leaseTransitions"] == 1
@@ -157,7 +157,7 @@ def test_another_replica_goes_on_where_the_leader_went(
         for name in names:
             assert world.counts(name) == {"runs": SLOTS, "succeeded": SLOTS}
         wanted = {job_name(name, slot): 1 for name in names for slot in slots}
-        assert Counter(_jobs_created(own_cluster, world.namespace)) == wanted
+        assert Counter(jobs_created(own_cluster, world.namespace)) == wanted
 
 
 def test_each_replica_is_healthy_and_ready_and_one_of_them_leads(replicas: Replicas) -> None:
@@ -205,17 +205,6 @@ def test_a_port_that_is_taken_ends_it_with_one_line(own_cluster: Cluster) -> Non
         )
     assert ended.returncode == 2
     assert f"CRONSCHEDULE_HEALTH_PORT: {port} cannot be used" in ended.stderr
-
-
-def _jobs_created(cluster: Cluster, namespace: str) -> list[str]:
-    return [
-        entry["objectRef"]["name"]
-        for entry in cluster.audit()
-        if entry["verb"] == "create"
-        and entry["objectRef"]["resource"] == "jobs"
-        and entry["objectRef"]["namespace"] == namespace
-        and entry["responseStatus"]["code"] == 201
-    ]
 
 
 def _free_port() -> int:

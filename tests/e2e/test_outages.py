@@ -14,7 +14,7 @@ import pytest
 
 from cronschedule.api.names import job_name
 from cronschedule.api.shapes import format_time
-from e2e.world import World, cron_schedule, minutely_until, pod, this_minute
+from e2e.world import World, cron_schedule, jobs_created, minutely_until, pod, this_minute
 from localkube import Cluster, OperatorProcess
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
@@ -87,15 +87,4 @@ def test_slots_that_come_due_meanwhile_are_decided_once(
         world.kubectl("delete", "job", name)
         world.wait_for_outcomes("x", "Deleted")
         assert own_operator.pid == process
-        assert _jobs_created(own_cluster, world.namespace) == [name]
-
-
-def _jobs_created(cluster: Cluster, namespace: str) -> list[str]:
-    return [
-        entry["objectRef"]["name"]
-        for entry in cluster.audit()
-        if entry["verb"] == "create"
-        and entry["objectRef"]["resource"] == "jobs"
-        and entry["objectRef"]["namespace"] == namespace
-        and entry["responseStatus"]["code"] == 201
-    ]
+        assert jobs_created(own_cluster, world.namespace) == [name]

@@ -26,7 +26,7 @@ from cronschedule.api.names import (
     TRIGGER_LABEL,
 )
 from cronschedule.api.shapes import format_time
-from localkube import Kubectl, OperatorProcess
+from localkube import Cluster, Kubectl, OperatorProcess
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
@@ -351,3 +351,15 @@ class World:
         return eventually(
             lambda: self.events(name), lambda events: sorted(e["reason"] for e in events) == sorted(reasons)
         )
+
+
+def jobs_created(cluster: Cluster, namespace: str) -> list[str]:
+    """The Jobs that were created, by the answers that the API server gave, whoever got to see them."""
+    return [
+        entry["objectRef"]["name"]
+        for entry in cluster.audit()
+        if entry["verb"] == "create"
+        and entry["objectRef"]["resource"] == "jobs"
+        and entry["objectRef"]["namespace"] == namespace
+        and entry["responseStatus"]["code"] == 201
+    ]
