@@ -27,7 +27,7 @@ NO_TESTS = 5  # pytest's exit code when it found none: a part without tests has 
 
 EXAMPLES = """\
 parts:
-  lint          ruff, its formatting, and the direction of imports
+  lint          ruff, its formatting, the direction of imports; bandit, zizmor and hadolint for what is unsafe
   types         mypy --strict
   generated     every hack/generate-*, and the pins of hack/pins
   unit          all tests but the two below
@@ -60,8 +60,16 @@ def lint() -> list[Command]:
     return [
         (PYTHON, "-m", "ruff", "check", "."),
         (PYTHON, "-m", "ruff", "format", "--check", "."),
-        (str(Path(PYTHON).with_name("lint-imports")),),
+        (_program("lint-imports"),),
+        (PYTHON, "-m", "bandit", "--quiet", "-ll", "--recursive", "operator"),
+        (_program("zizmor"), "--offline", "--quiet", "--persona=auditor", ".github/workflows"),
+        (_program("hadolint"), "hack/image/Dockerfile"),
     ]
+
+
+def _program(name: str) -> str:
+    """A program that came with a package of `.venv`."""
+    return str(Path(PYTHON).with_name(name))
 
 
 def types() -> list[Command]:

