@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ SKIPS = {
 }
 """Why slots may be skipped where outages are shorter than every staleness and every cap."""
 
+SUSPENDED = "cronschedule.dev/suspended"
+"""Label with which a tenant's Namespace is suspended where its value is `true`."""
+
 
 class EvidenceError(BenchError):
     """The records do not fit together: nothing can be judged by them."""
@@ -47,9 +52,11 @@ def gather(
     notes: Iterable[Mapping[str, Any]],
     until: int,
     kills: Sequence[float] = (),
+    notice: float = 5.0,
 ) -> Evidence:
     """All records. `bodies`: the CronSchedules as they stand in the end. Raises EvidenceError."""
     bodies, audit, notes = list(bodies), list(audit), list(notes)
+    suspended = read_suspensions(audit)
     created, writes = read_audit(audit, _uids(bodies))
     created += read_unanswered(audit, notes, known={job.uid for job in created})
     last = {write.schedule: write.status for write in sorted(writes, key=lambda write: write.version)}
@@ -58,12 +65,13 @@ def gather(
         if written is not None and written != body.get("status"):
             raise EvidenceError(f"The audit log does not end with the status of {body['metadata']['name']}.")
     return Evidence(
-        schedules=[read_schedule(body) for body in bodies],
+        schedules=[_with_suspensions(read_schedule(body), suspended) for body in bodies],
         created=created,
         ended=list(read_ends(notes)),
         writes=writes,
         until=until,
         kills=kills,
+        notice=notice,
     )
 
 
@@ -134,6 +142,32 @@ def read_ends(notes: Iterable[Mapping[str, Any]]) -> Iterator[JobEnded]:
             yield JobEnded(uid=note["uid"], version=note["version"], outcome=note["state"])
         elif note["deleting"] or note["type"] == "DELETED":
             yield JobEnded(uid=note["uid"], version=note["version"], outcome="Deleted")
+
+
+def read_suspensions(events: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+    """Of each Namespace, from when until when it was suspended; infinity where it still is."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for event in events:
+        where = event.get("objectRef") or {}
+        labelled = where.get("resource") == "namespaces" and not where.get("subresource")
+        if event.get("stage") != "ResponseComplete" or not labelled or "responseObject" not in event:
+            continue
+        if event["responseStatus"]["code"] not in (200, 201):
+            continue
+        suspended = (event["responseObject"]["metadata"].get("labels") or {}).get(SUSPENDED) == "true"
+        windows = found.setdefault(event["responseObject"]["metadata"]["name"], [])
+        open_now = bool(windows) and windows[-1][1] == inf
+        if suspended and not open_now:
+            windows.append((parse_time(event["stageTimestamp"]), inf))
+        elif open_now and not suspended:
+            windows[-1] = (windows[-1][0], parse_time(event["requestReceivedTimestamp"]))
+    return found
+
+
+def _with_suspensions(schedule: Schedule, found: Mapping[str, list[tuple[float, float]]]) -> Schedule:
+    windows = tuple(found.get(schedule.name.partition("/")[0], ()))
+    skips = {"TenantSuspended"} if windows else set()
+    return replace(schedule, suspended=windows, expected_skips=schedule.expected_skips | skips)
 
 
 def _uids(bodies: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:

@@ -33,7 +33,7 @@ class Violation:
 class Totals:
     """How much there was to judge. `slots`, `runs`, `skips`: by the final statuses; `jobs`: by the audit log.
 
-    `orphans`: Jobs whose creator was killed before it had recorded them.
+    `orphans`: Jobs whose creator was killed before it had recorded them; `suspended`: slots within suspensions.
     """
 
     schedules: int
@@ -44,6 +44,7 @@ class Totals:
     writes: int
     ends: int
     orphans: int
+    suspended: int
 
 
 def judge(evidence: Evidence) -> list[Violation]:
@@ -74,9 +75,15 @@ def totals(evidence: Evidence) -> Totals:
         writes=len(evidence.writes),
         ends=len({end.uid for end in evidence.ended}),
         orphans=sum(_orphans(case, evidence.kills) for case in judged),
+        suspended=sum(_suspended(case) for case in judged),
     )
 
 
 def _orphans(case: Case, kills: Sequence[float]) -> int:
     recorded = [(job.at, case.told_at.get(job.slot, inf)) for job in case.created if case.decisions]
     return sum(any(created < kill < told for kill in kills) for created, told in recorded)
+
+
+def _suspended(case: Case) -> int:
+    slots = case.slots(case.until)
+    return sum(any(begin <= slot < end for begin, end in case.schedule.suspended) for slot in slots)

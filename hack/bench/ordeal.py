@@ -19,11 +19,13 @@ from pathlib import Path
 from random import Random
 
 from bench import manifests, soak
+from bench.errors import BenchError
 from bench.evidence import gather, read_lines
 from bench.herd import complaints_of
 from bench.records import Evidence
 from bench.scene import Scene, scene
 from bench.times import MINUTE
+from bench.usage import usage
 from faults import FaultProxy, Plan
 from faults.plan import weather
 from localkube import LocalkubeError, OperatorProcess
@@ -36,6 +38,18 @@ DOWN = 3.0
 """Seconds until a replica that ended is started again."""
 
 CALM = 90.0
+NOTICE = 75.0
+"""Seconds within which a suspension must have been seen, even where the watch of Namespaces has been silent: they are
+listed every minute."""
+
+SUSPENSION = (20.0, 200.0)
+RESUMPTION = (20.0, 100.0)
+"""How long the tenant stays suspended, and not: at least and at most, in seconds."""
+
+PATIENCE = 60.0
+"""Seconds that a leader is waited for when the next one is to go."""
+
+MIB = 1024 * 1024
 SETTINGS = {"CRONSCHEDULE_LEADER_ELECTION": "on"}
 EXPECTED = ("lease.lost", "operator.broken", "Request attempt #", "an error occurred during closing")
 """Beginnings of the errors that a replica logs when it has lost its lease, as it shall here, and that kopf logs when a
@@ -79,11 +93,13 @@ def run(options: Options, folder: Path) -> int:
             notes=read_lines(place.notes),
             until=until,
             kills=[gone.at for gone in fleet.gone],
+            notice=NOTICE,
         )
         faults = len(proxy.faults()) if proxy is not None else 0
     print(f"{faults} requests or streams met a fault")
     print(f"{len(evidence.writes) / (options.minutes * MINUTE):.1f} statuses written a second")
     _tell_gaps(fleet.hand_overs())
+    _tell_memory(fleet.memory)
     return soak.pronounce(_with_skips(evidence, options), fleet.trouble())
 
 
@@ -92,6 +108,8 @@ class Fleet:
 
     def __init__(self, kubeconfig: Path, folder: Path, number: int) -> None:
         self.gone: list[HandOver] = []
+        self.memory: list[tuple[float, int]] = []
+        """At which moments a replica had how many bytes of memory."""
         self._members = [OperatorProcess(kubeconfig, folder / f"replica-{n}.log") for n in range(number)]
         self._ended = threading.Event()
         self._keepers = [threading.Thread(target=self._keep, args=(each,)) for each in self._members]
@@ -109,15 +127,18 @@ class Fleet:
             for each in self._members:
                 each.end()
 
-    def wait_for_leader(self) -> None:
-        while self._leader() is None:
+    def wait_for_leader(self, seconds: float) -> OperatorProcess:
+        """Raises BenchError when nobody begins to lead."""
+        deadline = time.monotonic() + seconds
+        while (leader := self._leader()) is None:
+            if time.monotonic() > deadline:
+                raise BenchError(f"Waited {seconds:.0f} s in vain for a leader.")
             time.sleep(0.1)
+        return leader
 
     def topple(self, way: str) -> None:
-        """Let the leader go in this way, if there is one this moment."""
-        leader = self._leader()
-        if leader is None:
-            return
+        """Let the leader go in this way, as soon as there is one."""
+        leader = self.wait_for_leader(PATIENCE)
         self.gone.append(HandOver(way=way, at=time.time(), taken=None))
         with contextlib.suppress(LocalkubeError):
             match way:
@@ -167,6 +188,8 @@ class Fleet:
             if not member.running():
                 with contextlib.suppress(LocalkubeError):
                     member.start(**SETTINGS)
+            with contextlib.suppress(LocalkubeError, BenchError):
+                self.memory.append((time.time(), usage(member.pid).rss))
             self._ended.wait(DOWN)
 
 
@@ -185,14 +208,14 @@ def _suffer(options: Options, place: Scene, proxy: FaultProxy | None, fleet: Fle
     place.create_namespaces(manifests.namespaces(soak.TENANTS))
     random = Random(options.seed)
     with fleet.living():
-        fleet.wait_for_leader()
+        fleet.wait_for_leader(PATIENCE)
         place.create("cronschedules", soak.bodies(options.schedules))
         start = math.ceil(time.time() / MINUTE) * MINUTE
         until = start + options.minutes * MINUTE
         rough = until - CALM
         if proxy is not None:
             proxy.carry_out(weather(options.seed, seconds=rough - time.time() + MINUTE))
-        flapping = threading.Thread(target=_flap, args=(place, rough))
+        flapping = threading.Thread(target=_flap, args=(place, Random(options.seed + 1), rough), daemon=True)
         flapping.start()
         for number, moment in enumerate(_moments(options, random, start, rough)):
             time.sleep(max(0.0, moment - time.time()))
@@ -216,36 +239,30 @@ def _moments(options: Options, random: Random, start: float, end: float) -> list
     return sorted(moments)
 
 
-def _flap(place: Scene, until: float) -> None:
-    """Suspend and resume the last tenant, for 50 seconds each."""
+def _flap(place: Scene, random: Random, until: float) -> None:
+    """Suspend and resume the last tenant again and again."""
     tenant = manifests.namespaces(soak.TENANTS)[-1]
-    suspended = False
-    while time.time() < until - 60:
-        suspended = not suspended
-        _label(
-            place, tenant, "cronschedule.dev/suspended=true" if suspended else "cronschedule.dev/suspended-"
-        )
-        time.sleep(50)
-    _label(place, tenant, "cronschedule.dev/suspended-")
+    while time.time() < until:
+        place.cluster.kubectl("label", "namespace", tenant, "cronschedule.dev/suspended=true", "--overwrite")
+        _sleep(random.uniform(*SUSPENSION), until)
+        place.cluster.kubectl("label", "namespace", tenant, "cronschedule.dev/suspended-")
+        _sleep(random.uniform(*RESUMPTION), until)
 
 
-def _label(place: Scene, tenant: str, label: str) -> None:
-    place.cluster.kubectl("label", "namespace", tenant, label, "--overwrite")
+def _sleep(seconds: float, until: float) -> None:
+    time.sleep(max(0.0, min(seconds, until - time.time())))
 
 
 def _with_skips(evidence: Evidence, options: Options) -> Evidence:
-    """The reasons for which slots may be skipped here, besides those of their policies."""
-    tenant = manifests.namespaces(soak.TENANTS)[-1]
-
-    def more(name: str, policy: str) -> set[str]:
-        skips = {"TenantSuspended"} if name.startswith(f"{tenant}/") else set()
-        # What cannot be created for a whole minute is given up, except under CatchUp.
-        return skips | ({"CreateFailed"} if options.faults and policy != "CatchUp" else set())
-
+    """What cannot be created for a whole minute is given up, except under CatchUp."""
+    if not options.faults:
+        return evidence
     return replace(
         evidence,
         schedules=[
-            replace(each, expected_skips=each.expected_skips | more(each.name, each.misfire_policy))
+            replace(each, expected_skips=each.expected_skips | {"CreateFailed"})
+            if each.misfire_policy != "CatchUp"
+            else each
             for each in evidence.schedules
         ],
     )
@@ -260,6 +277,16 @@ def _tell_gaps(hand_overs: Sequence[HandOver]) -> None:
                 f"{way}: {len(gaps)} hand-overs, least {gaps[0]:.1f} s, median {statistics.median(gaps):.1f} s,"
                 f" most {gaps[-1]:.1f} s"
             )
+
+
+def _tell_memory(samples: Sequence[tuple[float, int]]) -> None:
+    """The most that a replica had, in each quarter of the time: it may not grow."""
+    begin, end = samples[0][0], max(at for at, _ in samples)
+    quarters: list[list[int]] = [[], [], [], []]
+    for at, size in samples:
+        quarters[min(3, int(4 * (at - begin) / (end - begin)))].append(size)
+    most = ", ".join(f"{max(sizes) / MIB:.0f}" for sizes in quarters if sizes)
+    print(f"most memory of a replica, quarter by quarter: {most} MiB")
 
 
 def _begins(line: dict[str, object]) -> bool:

@@ -20,7 +20,10 @@ Status = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """A CronSchedule of the soak. `expected_skips`: the only reasons for which its slots may be skipped."""
+    """A CronSchedule of the soak. `expected_skips`: the only reasons for which its slots may be skipped.
+
+    `suspended`: from when until when its tenant was, moment by moment.
+    """
 
     uid: str
     name: str
@@ -29,6 +32,7 @@ class Schedule:
     concurrency_policy: str
     max_staleness: int
     expected_skips: frozenset[str]
+    suspended: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +69,10 @@ class StatusWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All that is known. Every slot up to `until` must be decided in the end. `kills`: when the operator was killed."""
+    """All that is known. Every slot up to `until` must be decided in the end. `kills`: when the operator was killed.
+
+    `notice`: seconds after which the operator, whatever befell it, must have seen that a tenant is suspended.
+    """
 
     schedules: Sequence[Schedule]
     created: Sequence[JobCreated]
@@ -73,6 +80,7 @@ class Evidence:
     writes: Sequence[StatusWrite]
     until: int
     kills: Sequence[float] = ()
+    notice: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,7 @@ class Case:
     writes: list[StatusWrite]
     ended: Mapping[str, JobEnded]
     until: int
+    notice: float
     contradictions: list[str] = field(default_factory=list)
     told_at: dict[int, float] = field(default_factory=dict)
 
@@ -139,6 +148,7 @@ def cases(evidence: Evidence) -> list[Case]:
             writes=writes.get(schedule.uid, []),
             ended=ended,
             until=evidence.until,
+            notice=evidence.notice,
         )
         for schedule in evidence.schedules
     ]

@@ -80,6 +80,17 @@ def nothing_too_late(case: Case) -> Iterator[str]:
             yield f"{job.job} was created {job.at - job.slot:.0f} s late; {limit} s are allowed"
 
 
+def nothing_runs_while_suspended(case: Case) -> Iterator[str]:
+    """§5: once the operator knows of it, a suspension lets no Job be created, not then and not afterwards."""
+    for begin, end in case.schedule.suspended:
+        known = begin + case.notice
+        for job in case.created:
+            if known <= job.at < end:
+                yield f"{job.job} was created at {show(job.at)}; the tenant was suspended since {show(begin)}"
+            elif known < end <= job.at and begin <= job.slot < end:
+                yield f"{job.job} was created for a slot of the suspension from {show(begin)} to {show(end)}"
+
+
 # The ledger over time
 
 
@@ -228,6 +239,7 @@ RULES: tuple[Rule, ...] = (
     oldest_first,
     no_overlap,
     nothing_too_late,
+    nothing_runs_while_suspended,
     every_write_is_fenced,
     ledger_moves_forward,
     totals_only_grow,

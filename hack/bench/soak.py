@@ -207,6 +207,7 @@ def pronounce(evidence: Evidence, trouble: list[str]) -> int:
         f" ({skips}); {seen.jobs} Jobs created, {seen.writes} statuses written, {seen.ends} ends of Jobs seen"
     )
     print(f"{seen.orphans} Jobs were created by an operator that was killed before it had recorded them")
+    print(f"{seen.suspended} slots were within a suspension of their tenant")
     violations = judge(evidence)
     for rule, number in Counter(violation.rule for violation in violations).most_common():
         print(f"BROKEN: {rule}: {number}")

@@ -39,6 +39,31 @@ async def test_a_job_that_ended_while_the_watch_was_silent_blocks_until_that_is_
         assert promises_kept(world, uid, until=at(3))
 
 
+async def test_a_job_that_ended_while_the_watch_was_silent_is_not_replaced_but_told_as_it_ended() -> None:
+    async with running() as world:
+        uid = world.create(concurrencyPolicy="Replace")
+        await world.until(at(1, 10))
+        silence(world, "jobs")
+        await world.until(at(2, 5))
+        assert world.runs() == [at(1), at(2)]
+        assert world.told() == [("Succeeded", 1), ("Active", 1)]
+        assert world.status()["counts"]["succeeded"] == 1
+        assert f"x-{at(1) // 60}" in world.jobs()
+        assert promises_kept(world, uid, until=at(2))
+
+
+async def test_a_job_that_changed_while_the_watch_was_silent_and_still_runs_is_replaced() -> None:
+    async with running(job_seconds=None) as world:
+        uid = world.create(concurrencyPolicy="Replace")
+        await world.until(at(1, 10))
+        silence(world, "jobs")
+        world.kube.edit("jobs", "default", f"x-{at(1) // 60}", {"metadata": {"labels": {"seen": "by-them"}}})
+        await world.until(at(2, 5))
+        assert world.told() == [("Replaced", 1), ("Active", 1)]
+        assert world.jobs() == [f"x-{at(2) // 60}"]
+        assert promises_kept(world, uid, until=at(2))
+
+
 async def test_a_watch_of_jobs_that_stays_silent_delays_outcomes_but_no_slot() -> None:
     async with running() as world:
         uid = world.create(concurrencyPolicy="Allow")

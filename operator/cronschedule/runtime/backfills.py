@@ -34,7 +34,7 @@ from cronschedule.core.facts import Facts, Start, Waiting
 from cronschedule.core.jobs import Owner
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
-from cronschedule.runtime.job_calls import Attempt, Created, Postponed, create_run
+from cronschedule.runtime.job_calls import Attempt, Created, Outdated, Postponed, create_run
 from cronschedule.runtime.kube import Api, KubeError, NotFound, backoff
 from cronschedule.runtime.kube_verbs import BACKFILLS, replace_status
 from cronschedule.runtime.throttle import Throttle
@@ -279,7 +279,10 @@ class Backfills:
         except KubeError as error:
             failed = SkipReason.CREATE_FAILED
             attempt = Postponed(reason=failed, message=str(error), unsure=unsure, retry_after=None)
-        if isinstance(attempt, Created) and attempt.job.backfill != start.backfill and replaced:
+        if isinstance(attempt, Outdated):
+            self._inventory.hold_job(attempt.job)
+        still_there = isinstance(attempt, Created) and attempt.job.backfill != start.backfill and replaced
+        if still_there or isinstance(attempt, Outdated):
             message = "The Job that failed is still being deleted."
             attempt = Postponed(reason=SkipReason.CREATE_FAILED, message=message, unsure=False, retry_after=1)
         if isinstance(attempt, Postponed):

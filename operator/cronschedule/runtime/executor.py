@@ -43,6 +43,7 @@ from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
 from cronschedule.runtime.job_calls import (
     Created,
+    Outdated,
     Postponed,
     create_run,
     delete_jobs,
@@ -213,6 +214,11 @@ class Executor:
         attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced, unsure=unsure)
         if isinstance(attempt, Postponed):
             self._postpone(flight, start, attempt, unsure=unsure or attempt.unsure)
+            return
+        if isinstance(attempt, Outdated):
+            self._inventory.hold_job(attempt.job)
+            known = {**self._inventory.jobs_of(owner), attempt.job.name: attempt.job}
+            flight.facts = replace(facts, jobs=tuple(job.fact for job in known.values()))
             return
         decisions: tuple[Decision, ...]
         if isinstance(attempt, Created):

@@ -52,7 +52,17 @@ class Postponed:
     retry_after: float | None
 
 
-Attempt = Created | Refused | Postponed
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outdated:
+    """A Job that was to be replaced ended unseen: this is how it is. Nothing was created; plan again with it."""
+
+    job: SeenJob
+
+
+Attempt = Created | Refused | Postponed | Outdated
+
+LOOKS = 3
+"""How often a Job that changes all the while is looked at before its deletion is left for later."""
 
 
 async def create_run(
@@ -75,7 +85,10 @@ async def create_run(
         message = "spec.jobTemplate does not have the shape of a Job template."
         return Refused(reason=SkipReason.JOB_REJECTED, message=message, template=True)
     try:
-        await delete_jobs(api, replaced)
+        for old in replaced:
+            ended = await _delete_unless_ended(api, old)
+            if ended is not None:
+                return Outdated(job=ended)
         body = await api.request("POST", JOBS.path(namespace=owner.namespace), body=job)
         return Created(job=read_job(body))
     except AlreadyExists:
@@ -115,6 +128,32 @@ async def delete_jobs(api: Api, jobs: Collection[SeenJob]) -> list[SeenJob]:
             continue
         gone.append(job)
     return gone
+
+
+async def _delete_unless_ended(api: Api, job: SeenJob) -> SeenJob | None:
+    """Delete a Job for the one that replaces it, if it stands as it is known; else how it stands.
+
+    What is known may be old, and a Job that has ended is not replaced: its outcome is. Raises `KubeError`.
+    """
+    path = JOBS.path(namespace=job.namespace, name=job.name)
+    for _ in range(LOOKS):
+        try:
+            await delete(api, path, uid=job.uid, resource_version=str(job.version))
+            return None
+        except NotFound:
+            return None
+        except Conflict as conflict:
+            refusal = conflict
+        try:
+            now = read_job(await api.request("GET", path))
+        except NotFound:
+            return None
+        if now.uid != job.uid:
+            return None
+        if now.state != job.state:
+            return now
+        job = now
+    raise refusal
 
 
 async def _adopt(api: Api, owner: Owner, start: Start) -> Attempt:

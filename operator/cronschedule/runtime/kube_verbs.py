@@ -103,7 +103,7 @@ async def replace_status(api: Api, resource: Resource, read: Mapping[str, Any], 
 async def delete(
     api: Api, path: str, *, uid: str, propagation: str = "Background", resource_version: str | None = None
 ) -> None:
-    """Delete the object with this UID, no other of its name. Raises `Conflict` (another UID), `NotFound`."""
+    """Delete the object with this UID, no other of its name. Raises `Conflict` (another UID or version), `NotFound`."""
     preconditions = {"uid": uid}
     if resource_version is not None:
         preconditions["resourceVersion"] = resource_version

@@ -196,6 +196,15 @@ def missed_run_under_skip(story: Story) -> None:
     story.created[-1] = replace(story.created[-1], at=at(6) + 70.0)
 
 
+def job_within_a_suspension(story: Story) -> None:
+    story.schedule = replace(story.schedule, suspended=((at(5, 50), at(6, 30)),))
+
+
+def suspended_slot_made_up_for(story: Story) -> None:
+    story.schedule = replace(story.schedule, suspended=((at(4, 50), at(5, 30)),))
+    story.created[1] = replace(story.created[1], at=at(5, 31))
+
+
 def write_without_a_version(story: Story) -> None:
     story.writes[-1] = replace(story.writes[-1], based_on=None)
 
@@ -312,6 +321,8 @@ FORGERIES: dict[Callable[[Story], None], str] = {
     job_beside_one_that_never_ends: "no overlap",
     later_than_staleness: "nothing too late",
     missed_run_under_skip: "nothing too late",
+    job_within_a_suspension: "nothing runs while suspended",
+    suspended_slot_made_up_for: "nothing runs while suspended",
     write_without_a_version: "every write is fenced",
     two_writes_over_one_version: "every write is fenced",
     ledger_back: "ledger moves forward",
@@ -358,6 +369,26 @@ def test_are_jobs_counted_whose_creator_was_killed_before_it_recorded_them() -> 
     story.writes[3] = replace(story.writes[3], at=created + 30)
     assert totals(replace(story.evidence(6), kills=[created + 10])).orphans == 1
     assert totals(replace(story.evidence(6), kills=[created - 10, created + 40])).orphans == 0
+
+
+@pytest.mark.parametrize(
+    "suspended",
+    [
+        pytest.param((at(5, 58), at(6, 30)), id="seen-too-late-for-this-slot"),
+        pytest.param((at(5, 58), at(6, 0)), id="too-short-to-be-surely-seen"),
+        pytest.param((at(5, 10), at(5, 50)), id="between-slots"),
+    ],
+)
+def test_may_a_job_be_created_before_the_suspension_can_be_known(suspended: tuple[int, int]) -> None:
+    story = sound_story()
+    story.schedule = replace(story.schedule, suspended=(suspended,))
+    assert judge(story.evidence(6)) == []
+
+
+def test_are_the_slots_within_suspensions_counted() -> None:
+    story = sound_story()
+    story.schedule = replace(story.schedule, suspended=((at(1, 50), at(3, 30)), (at(5, 59), at(6))))
+    assert totals(story.evidence(6)).suspended == 2
 
 
 def test_may_runs_overlap_under_allow() -> None:

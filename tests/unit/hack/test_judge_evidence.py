@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from bench.errors import BenchError
-from bench.evidence import EvidenceError, gather, read_audit, read_ends, read_lines, read_unanswered
+from bench.evidence import (
+    EvidenceError,
+    gather,
+    read_audit,
+    read_ends,
+    read_lines,
+    read_suspensions,
+    read_unanswered,
+)
 from bench.records import JobCreated, JobEnded, StatusWrite
 from bench.soak import Options, plan_kills
 
@@ -134,6 +142,47 @@ def test_is_everything_gathered() -> None:
     assert evidence.schedules[0].max_staleness == 3600
     assert evidence.schedules[0].expected_skips == {"Coalesced", "Overlap"}
     assert (len(evidence.created), len(evidence.writes), len(evidence.ended)) == (1, 1, 0)
+
+
+def label_event(second: int, *, suspended: bool, **changes: Any) -> dict[str, Any]:
+    labels = {"cronschedule.dev/suspended": "true"} if suspended else {}
+    return {
+        "stage": "ResponseComplete",
+        "verb": "patch",
+        "objectRef": {"resource": "namespaces", "name": "tenant"},
+        "responseStatus": {"code": 200},
+        "requestReceivedTimestamp": f"2027-01-15T08:01:{second:02}.000000Z",
+        "stageTimestamp": f"2027-01-15T08:01:{second:02}.500000Z",
+        "responseObject": {"metadata": {"name": "tenant", "labels": labels}},
+    } | changes
+
+
+def test_are_suspensions_read_from_the_labels_of_namespaces() -> None:
+    events = [
+        label_event(1, suspended=False, verb="create"),
+        label_event(5, suspended=True),
+        label_event(6, suspended=True),
+        label_event(7, suspended=False, responseStatus={"code": 409}),
+        label_event(9, suspended=False),
+        label_event(20, suspended=True),
+    ]
+    minute = SLOT
+    assert read_suspensions(events) == {
+        "tenant": [(minute + 5.5, minute + 9.0), (minute + 20.5, float("inf"))]
+    }
+
+
+def test_may_slots_of_a_suspended_tenant_be_skipped() -> None:
+    evidence = gather(
+        bodies=[body({"stands": 1})],
+        audit=[status_event(), label_event(5, suspended=True)],
+        notes=[],
+        until=SLOT,
+        notice=75,
+    )
+    assert evidence.schedules[0].expected_skips == {"Coalesced", "Overlap", "TenantSuspended"}
+    assert evidence.schedules[0].suspended == ((SLOT + 5.5, float("inf")),)
+    assert evidence.notice == 75
 
 
 def test_is_a_line_that_is_still_being_written_left_for_later(tmp_path: Path) -> None:
