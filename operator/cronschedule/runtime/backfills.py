@@ -9,55 +9,35 @@ first, one at a time.
 """
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
 
 import structlog
 
 from cronschedule.api import names
 from cronschedule.api.backfill import BackfillSpec, BackfillStatus, Fate
 from cronschedule.api.reasons import SkipReason
-from cronschedule.api.shapes import dump, parse_time
 from cronschedule.api.v1alpha1 import CronScheduleStatus, Segment
 from cronschedule.core.backfill import HOLDS, Known, Order, failed_slots, next_step
 from cronschedule.core.backfill_status import (
     State,
     done,
-    is_complete,
     with_jobs,
     with_results,
-    with_state,
 )
 from cronschedule.core.facts import Facts, Start, Waiting
 from cronschedule.core.jobs import Owner
+from cronschedule.runtime.backfill_store import Backfill, BackfillRetry, BackfillStore, schedule_of
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
 from cronschedule.runtime.job_calls import Attempt, Created, Outdated, Postponed, create_run
-from cronschedule.runtime.kube import Api, KubeError, NotFound, backoff
-from cronschedule.runtime.kube_verbs import BACKFILLS, replace_status
+from cronschedule.runtime.kube import Api, KubeError, backoff
 from cronschedule.runtime.throttle import Throttle
 
 LOOK_AGAIN = 5
 """Seconds after a status could not be written."""
-MARGIN = 60
-"""Seconds that `to` may be after the making of the Backfill: clocks differ."""
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Backfill:
-    """One Backfill. `spec` is `None`, and `mistake` says why, where it cannot be read."""
-
-    owner: Owner
-    version: int
-    generation: int
-    created: int
-    spec: BackfillSpec | None
-    status: BackfillStatus
-    mistake: str = ""
 
 
 @dataclass(kw_only=True)
@@ -73,92 +53,34 @@ class Work:
     """Whether it waits for its turn in the catch-up budget."""
 
 
-@dataclass(kw_only=True)
-class _Retry:
-    not_before: int
-    attempts: int
-    message: str
-    unsure: bool
-
-
-def read_backfill(body: Mapping[str, Any]) -> Backfill:
-    """Cut a Backfill down to what is needed; one that cannot be read is kept, to be told so."""
-    metadata = body["metadata"]
-    spec, mistake = None, ""
-    try:
-        spec = BackfillSpec.model_validate(body.get("spec") or {})
-    except ValueError as error:
-        mistake = str(error)
-    try:
-        status = BackfillStatus.model_validate(body.get("status") or {})
-    except ValueError:
-        status = BackfillStatus()
-    created = parse_time(metadata["creationTimestamp"])
-    if spec is not None and spec.last > created + MARGIN:
-        mistake = "spec.to is after the moment at which the Backfill was made: only slots that have passed can be run."
-    return Backfill(
-        owner=Owner(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"]),
-        version=int(metadata["resourceVersion"]),
-        generation=int(metadata.get("generation") or 0),
-        created=created,
-        spec=spec,
-        status=status,
-        mistake=mistake,
-    )
-
-
 class Backfills:
-    """All that are known. `take` and `drop` are fed by a watch; `begin` and `record` are called in a flight."""
+    """`begin` and `record` are called in a flight of the schedule."""
 
     def __init__(
         self,
         *,
         api: Api,
+        store: BackfillStore,
         clock: Clock,
         random: Random,
         inventory: Inventory,
         throttle: Throttle,
-        on_change: Callable[[Key], None],
         include_suspended: bool,
     ) -> None:
         self._api = api
+        self._store = store
         self._clock = clock
         self._random = random
         self._inventory = inventory
         self._throttle = throttle
-        self._on_change = on_change
         self._include_suspended = include_suspended
-        self._entries: dict[Key, dict[str, Backfill]] = {}
-        self._retries: dict[str, _Retry] = {}
-
-    # What is known
-
-    def take(self, entry: Backfill) -> None:
-        """A Backfill as a watch or a list shows it; its schedule is told."""
-        if self._hold(entry):
-            self._on_change(_key(entry))
-
-    def drop(self, entry: Backfill) -> None:
-        """It is gone: what has not begun is not begun any more."""
-        self._forget(entry)
-        self._on_change(_key(entry))
-
-    def _waiting(self, key: Key) -> list[Backfill]:
-        """Those of a schedule that are not complete, oldest first."""
-        entries = self._entries.get(key)
-        if not entries:
-            return []
-        waiting = [entry for entry in entries.values() if not is_complete(entry.status)]
-        return sorted(waiting, key=lambda entry: (entry.created, entry.owner.name))
-
-    # In a flight
 
     async def begin(
         self, owner: Owner, facts: Facts, status: CronScheduleStatus, *, own: Waiting | None
     ) -> Work | None:
         """Settle and start what can be, of the Backfill whose turn it is. `own`: slots of the schedule that wait."""
         work = None
-        for entry in self._waiting((owner.namespace, owner.name)):
+        for entry in self._store.waiting((owner.namespace, owner.name)):
             if entry.spec is None or entry.mistake:
                 await self._tell_stalled(entry, "Invalid", entry.mistake)
             elif facts.spec is None:
@@ -175,7 +97,7 @@ class Backfills:
         """Write what has come of it; whether that stands. If not, it is done again at `work.wake`."""
         owner = work.entry.owner
         assert work.state is not None
-        schedule = self._inventory.schedules.get(_key(work.entry))
+        schedule = self._inventory.schedules.get(schedule_of(work.entry))
         jobs = self._inventory.jobs_of(schedule.owner) if schedule is not None else {}
         status = with_jobs(work.status, work.started, jobs)
         state = work.state
@@ -184,7 +106,7 @@ class Backfills:
             message = f"Each slot has its result; runs that are still active: {active}."
             state = State(kind="Working", reason="RunsActive", message=message) if active else done(status)
             state = replace(state, message=state.message + self._advice(work.entry.spec, status))
-        if not await self._write(work.entry, status, state):
+        if not await self._store.write(work.entry, status, state):
             work.wake = self._clock.now() + LOOK_AGAIN
             return False
         if state.kind == "Done":
@@ -202,7 +124,7 @@ class Backfills:
     async def tell_orphans(self, key: Key) -> int | None:
         """There is no such schedule (any more): nothing can be run. When to tell again, where that failed."""
         told = True
-        for entry in self._waiting(key):
+        for entry in self._store.waiting(key):
             if entry.spec is None:
                 told &= await self._tell_stalled(entry, "Invalid", entry.mistake)
             elif key not in self._inventory.schedules:
@@ -262,7 +184,7 @@ class Backfills:
     async def _start(self, work: Work, owner: Owner, facts: Facts, start: Start) -> bool:
         """Create the Job of a slot; whether the slot is settled by it."""
         assert facts.spec is not None
-        retry = self._retries.get(work.entry.owner.uid)
+        retry = self._store.retries.get(work.entry.owner.uid)
         if retry is not None and self._clock.now() < retry.not_before:
             return self._wait(work, retry)
         if not self._throttle.start((owner.namespace, owner.name), start.slot):
@@ -288,15 +210,15 @@ class Backfills:
         if isinstance(attempt, Postponed):
             attempts = retry.attempts + 1 if retry is not None else 1
             delay = backoff(attempts, random=self._random, retry_after=attempt.retry_after)
-            retry = _Retry(
+            retry = BackfillRetry(
                 not_before=self._clock.now() + math.ceil(delay),
                 attempts=attempts,
                 message=attempt.message,
                 unsure=unsure or attempt.unsure,
             )
-            self._retries[work.entry.owner.uid] = retry
+            self._store.retries[work.entry.owner.uid] = retry
             return self._wait(work, retry)
-        self._retries.pop(work.entry.owner.uid, None)
+        self._store.retries.pop(work.entry.owner.uid, None)
         fate = Fate.RUN
         if isinstance(attempt, Created):
             self._inventory.hold_job(attempt.job)
@@ -309,7 +231,7 @@ class Backfills:
         work.status = with_results(work.status, [segment])
         return True
 
-    def _wait(self, work: Work, retry: _Retry) -> bool:
+    def _wait(self, work: Work, retry: BackfillRetry) -> bool:
         work.wake = retry.not_before
         message = f"The Job of the next slot could not be created yet and is tried again: {retry.message}"
         work.state = State(kind="Working", reason="Retrying", message=message)
@@ -319,51 +241,4 @@ class Backfills:
         return await self._tell(entry, State(kind="Stalled", reason=reason, message=message))
 
     async def _tell(self, entry: Backfill, state: State) -> bool:
-        return await self._write(entry, entry.status, state)
-
-    async def _write(self, entry: Backfill, status: BackfillStatus, state: State) -> bool:
-        """Write the status if it says anything new; whether it stands now."""
-        status = with_state(status, state, generation=entry.generation, now=self._clock.now())
-        if status == entry.status:
-            return True
-        read = {
-            "apiVersion": names.API_VERSION,
-            "kind": names.BACKFILL_KIND,
-            "metadata": {
-                "namespace": entry.owner.namespace,
-                "name": entry.owner.name,
-                "uid": entry.owner.uid,
-                "resourceVersion": str(entry.version),
-            },
-        }
-        try:
-            self._hold(read_backfill(await replace_status(self._api, BACKFILLS, read, dump(status))))
-        except NotFound:
-            self._forget(entry)
-        except KubeError as error:
-            log.warning(
-                "backfill.not_written",
-                namespace=entry.owner.namespace,
-                backfill=entry.owner.name,
-                failure=str(error)[:256],
-            )
-            return False
-        return True
-
-    def _hold(self, entry: Backfill) -> bool:
-        """Keep a Backfill; whether it was news."""
-        held = self._entries.setdefault(_key(entry), {})
-        known = held.get(entry.owner.uid)
-        if known is not None and known.version >= entry.version:
-            return False
-        held[entry.owner.uid] = entry
-        return True
-
-    def _forget(self, entry: Backfill) -> None:
-        self._entries.get(_key(entry), {}).pop(entry.owner.uid, None)
-        self._retries.pop(entry.owner.uid, None)
-
-
-def _key(entry: Backfill) -> Key:
-    """The schedule that it is about; of one that cannot be read, no schedule's."""
-    return entry.owner.namespace, entry.spec.schedule if entry.spec is not None else ""
+        return await self._store.write(entry, entry.status, state)

@@ -12,69 +12,31 @@ run that it is; after 4 (the ledger is written, no Event was sent) the row stand
 within 2 or 6 is the same as one before it: creating and deleting again changes nothing.
 """
 
-import math
-from dataclasses import dataclass, field, replace
-from random import Random
-
 import structlog
 
-from cronschedule.api.alerts import truncation
-from cronschedule.api.conditions import find
-from cronschedule.api.reasons import EventReason, SkipReason
-from cronschedule.api.v1alpha1 import CronScheduleStatus
 from cronschedule.core.asked import record_asked, settle_truncation
-from cronschedule.core.facts import Decision, Facts, Note, Plan, Ran, Retry, Skip, Start
-from cronschedule.core.history import (
-    ASKED,
-    forget_slots,
-    record_decisions,
-    record_lost_ledger,
-    record_outcomes,
-    record_replaced,
-    row_of,
-)
-from cronschedule.core.jobs import Owner
-from cronschedule.core.planner import plan, schedule_text, settle_refusal, settle_run
+from cronschedule.core.facts import Decision, Plan, Ran
+from cronschedule.core.history import forget_slots, record_decisions, record_lost_ledger, record_outcomes
+from cronschedule.core.planner import plan
 from cronschedule.core.retention import retain_jobs
 from cronschedule.core.status import View, build_status, template_rejection
-from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.backfills import Backfills
 from cronschedule.runtime.clock import Clock
+from cronschedule.runtime.flight import Flight
 from cronschedule.runtime.inventory import Inventory, Key, Snapshot
-from cronschedule.runtime.job_calls import (
-    Created,
-    Outdated,
-    Postponed,
-    create_run,
-    delete_jobs,
-    find_run,
-    is_run_of,
-)
-from cronschedule.runtime.kube import Api, Conflict, Invalid, KubeError, NotFound, backoff
+from cronschedule.runtime.job_calls import delete_jobs
+from cronschedule.runtime.kube import Api, Conflict, Invalid, KubeError, NotFound
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES
 from cronschedule.runtime.lanes import Lane, Lanes
 from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.recorder import Recorder
+from cronschedule.runtime.starter import Starter
+from cronschedule.runtime.teller import Teller
 from cronschedule.runtime.throttle import Throttle
 
 CONFLICTS_IN_A_ROW = 5
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(kw_only=True)
-class _Flight:
-    """One schedule on its way through the steps."""
-
-    snapshot: Snapshot
-    facts: Facts
-    status: CronScheduleStatus
-    rejected: str | None
-    wake: int | None = None
-    decisions: list[Decision] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    replaced: list[tuple[str, int]] = field(default_factory=list)
-    """Jobs that were deleted, each with the slot that it was deleted for."""
 
 
 class Unfinished(Exception):
@@ -93,30 +55,30 @@ class Executor:
         *,
         api: Api,
         clock: Clock,
-        random: Random,
         inventory: Inventory,
         recorder: Recorder,
         throttle: Throttle,
         lanes: Lanes,
-        alerts: Alerts,
         metrics: Metrics,
         backfills: Backfills,
+        starter: Starter,
+        teller: Teller,
     ) -> None:
         self._api = api
         self._clock = clock
-        self._random = random
         self._inventory = inventory
         self._recorder = recorder
         self._throttle = throttle
         self._lanes = lanes
-        self._alerts = alerts
         self._metrics = metrics
         self._backfills = backfills
+        self._starter = starter
+        self._teller = teller
 
     async def fly(self, key: Key) -> int | None:
         """Do what is due; when to look again (UTC seconds), if nothing happens before. Raises `Unfinished`."""
         for attempt in range(1, CONFLICTS_IN_A_ROW + 1):
-            flight: _Flight | None = None
+            flight: Flight | None = None
             try:
                 async with self._lanes.turn(Lane.RUNS):
                     flight = self._begin(key)
@@ -133,33 +95,33 @@ class Executor:
         self._throttle.withdraw(key)
         return None
 
-    def _begin(self, key: Key) -> _Flight | None:
+    def _begin(self, key: Key) -> Flight | None:
         """The schedule as it is known this moment; `None` when it is gone or going."""
         snapshot = self._inventory.snapshot(key)
         if snapshot is None:
             return None
-        return _Flight(
+        return Flight(
             snapshot=snapshot,
             facts=snapshot.facts,
             status=snapshot.status,
             rejected=template_rejection(snapshot.status, snapshot.entry.generation),
         )
 
-    async def _decide(self, flight: _Flight) -> Plan:
+    async def _decide(self, flight: Flight) -> Plan:
         """Steps 1 and 2: plan, and start what shall run."""
         key = flight.snapshot.entry.key
         while True:
             planned = plan(flight.facts, self._clock.now())
-            if await self._was_run_after_all(flight, planned):
+            if await self._starter.was_run_after_all(flight, planned):
                 continue
             self._record(flight, planned)
             if planned.start is None:
                 return planned
             if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
                 return planned
-            await self._try(flight, planned.start)
+            await self._starter.start(flight, planned.start)
 
-    async def _finish(self, flight: _Flight, planned: Plan) -> int | None:
+    async def _finish(self, flight: Flight, planned: Plan) -> int | None:
         """Steps 3 to 6: record, tell and tidy up. Slots that a Backfill wants come after the schedule's own."""
         flight.wake = planned.wake
         entry = flight.snapshot.entry
@@ -167,7 +129,7 @@ class Executor:
         if planned.start is None and not (work and work.asks):
             self._throttle.withdraw(entry.key)
         await self._write(flight, planned)
-        self._tell(flight)
+        self._teller.tell(flight)
         moments = [planned.wake]
         if work is None or await self._backfills.record(work):
             moments.append(await self._tidy(flight, planned))
@@ -176,7 +138,7 @@ class Executor:
             moments.append(planned.start.slot + flight.facts.spec.max_staleness + 1)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    async def _may_go_on(self, flight: _Flight, error: KubeError, attempt: int) -> bool:
+    async def _may_go_on(self, flight: Flight, error: KubeError, attempt: int) -> bool:
         """Whether planning again at once may help: somebody else wrote or deleted the schedule."""
         entry = flight.snapshot.entry
         if isinstance(error, NotFound):
@@ -188,7 +150,7 @@ class Executor:
             self._recorder.tell_refused(entry.owner, entry.generation, error.message)
         return False
 
-    def _record(self, flight: _Flight, planned: Plan) -> None:
+    def _record(self, flight: Flight, planned: Plan) -> None:
         """Take the plan's decisions into rows, totals and the facts of the next plan."""
         now = self._clock.now()
         for note in planned.notes:
@@ -203,100 +165,7 @@ class Executor:
         flight.notes += planned.notes
         flight.facts = flight.facts.with_ledger(planned.ledger)
 
-    async def _try(self, flight: _Flight, start: Start) -> None:
-        """Create the Job of a slot and settle what can be settled."""
-        facts, owner = flight.facts, flight.snapshot.entry.owner
-        assert facts.spec is not None
-        assert facts.ledger is not None
-        text = schedule_text(facts.spec)
-        replaced = [job for name in start.replaces if (job := flight.snapshot.jobs.get(name)) is not None]
-        unsure = facts.retry is not None and facts.retry.start.slot == start.slot and facts.retry.unsure
-        attempt = await create_run(self._api, owner, facts.spec, start, replaced=replaced, unsure=unsure)
-        if isinstance(attempt, Postponed):
-            self._postpone(flight, start, attempt, unsure=unsure or attempt.unsure)
-            return
-        if isinstance(attempt, Outdated):
-            self._inventory.hold_job(attempt.job)
-            known = {**self._inventory.jobs_of(owner), attempt.job.name: attempt.job}
-            flight.facts = replace(facts, jobs=tuple(job.fact for job in known.values()))
-            return
-        decisions: tuple[Decision, ...]
-        if isinstance(attempt, Created):
-            self._inventory.hold_job(attempt.job)
-            self._metrics.created(start.slot, start.trigger, self._clock.precise())
-            self._replace(flight, start)
-            ledger, decisions = settle_run(facts.ledger, start, attempt.job.name, text)
-            flight.rejected = None
-        else:
-            ledger, decisions = settle_refusal(facts.ledger, start, text, attempt.reason, attempt.message)
-            if attempt.template:
-                flight.rejected = f"No Job can be made of spec.jobTemplate: {attempt.message[:256]}"
-        flight.status = record_decisions(flight.status, decisions, self._clock.now())
-        flight.decisions += decisions
-        flight.facts = replace(
-            facts,
-            ledger=ledger,
-            jobs=tuple(job.fact for job in self._inventory.jobs_of(owner).values()),
-            tenant_suspended=self._inventory.suspension_of(owner.namespace),  # it may have come meanwhile
-            retry=None,
-        )
-
-    def _replace(self, flight: _Flight, start: Start) -> None:
-        """The Jobs that the new run replaces are gone for us, even before their deletion is seen."""
-        flight.status = record_replaced(flight.status, start.replaces, self._clock.now())
-        flight.replaced += [(job, start.slot) for job in start.replaces]
-        for name in start.replaces:
-            job = flight.snapshot.jobs.get(name)
-            if job is not None:
-                self._inventory.hold_job(replace(job, deleting=True, version=job.version + 1))
-
-    def _postpone(self, flight: _Flight, start: Start, attempt: Postponed, *, unsure: bool) -> None:
-        """Try again later: the slot stays undecided."""
-        before = flight.facts.retry
-        attempts = before.attempts + 1 if before is not None and before.start.slot == start.slot else 1
-        delay = backoff(attempts, random=self._random, retry_after=attempt.retry_after)
-        retry = Retry(
-            start=start,
-            not_before=self._clock.now() + math.ceil(delay),
-            attempts=attempts,
-            reason=attempt.reason,
-            error=attempt.message[:256],
-            unsure=unsure,
-        )
-        owner = flight.snapshot.entry.owner
-        self._inventory.retries[owner.uid] = retry
-        flight.facts = replace(flight.facts, retry=retry)
-        log.warning(
-            "run.postponed",
-            namespace=owner.namespace,
-            schedule=owner.name,
-            attempt=attempts,
-            failure=retry.error,
-            wait=math.ceil(delay),
-        )
-
-    async def _was_run_after_all(self, flight: _Flight, planned: Plan) -> bool:
-        """Before a slot whose last try had no answer is given up: is its Job there? Then plan with it."""
-        retry = flight.facts.retry
-        if retry is None or not retry.unsure:
-            return False
-        given_up = any(
-            isinstance(decision, Skip) and decision.first <= retry.start.slot <= decision.last
-            for decision in planned.decisions
-        )
-        if not given_up:
-            return False
-        owner = flight.snapshot.entry.owner
-        job = await find_run(self._api, owner, retry.start)
-        sure = replace(retry, unsure=False)
-        self._inventory.retries[owner.uid] = sure
-        flight.facts = replace(flight.facts, retry=sure)
-        if job is not None and is_run_of(job, owner, retry.start):
-            self._inventory.hold_job(job)
-            flight.facts = replace(flight.facts, jobs=(*flight.facts.jobs, job.fact))
-        return True
-
-    async def _write(self, flight: _Flight, planned: Plan) -> None:
+    async def _write(self, flight: Flight, planned: Plan) -> None:
         """Write the status if it says anything new, and take the answer for what is known."""
         now = self._clock.now()
         snapshot = flight.snapshot
@@ -326,45 +195,7 @@ class Executor:
         if retry is not None and retry.start.slot <= planned.ledger.last_decided:
             del self._inventory.retries[entry.owner.uid]
 
-    def _tell(self, flight: _Flight) -> None:
-        owner, generation = flight.snapshot.entry.owner, flight.snapshot.entry.generation
-        for note in flight.notes:
-            self._recorder.tell_note(owner, note)
-        for decision in flight.decisions:
-            self._metrics.decided(decision)
-            if isinstance(decision, Skip):
-                self._recorder.tell_skip(owner, decision, row_of(flight.status.run_history, decision))
-                self._alert(owner, decision)
-            else:
-                self._recorder.tell_run(owner, decision)
-        for job, slot in flight.replaced:
-            self._recorder.tell_replaced(owner, job, slot)
-        known = {(row.job, row.scheduled_time, row.trigger) for row in flight.snapshot.status.run_history}
-        for row in flight.status.run_history:
-            if row.trigger in ASKED and (row.job, row.scheduled_time, row.trigger) not in known:
-                self._recorder.tell_asked(owner, row)
-        ready = find(flight.status.conditions, "Ready")
-        before = find(flight.snapshot.status.conditions, "Ready")
-        if ready is None or ready.status != "False" or ready.reason not in list(EventReason):
-            return
-        if before is None or (before.reason, before.message) != (ready.reason, ready.message):
-            self._recorder.tell_invalid(owner, generation, ready.reason, ready.message)
-
-    def _alert(self, owner: Owner, skip: Skip) -> None:
-        if skip.reason is not SkipReason.CATCH_UP_CAP_EXCEEDED:
-            return
-        alert = truncation(
-            namespace=owner.namespace,
-            schedule=owner.name,
-            uid=owner.uid,
-            first=skip.first,
-            last=skip.last,
-            slots=skip.count,
-            decided_at=self._clock.now(),
-        )
-        self._alerts.tell(alert)
-
-    async def _tidy(self, flight: _Flight, planned: Plan) -> int | None:
+    async def _tidy(self, flight: Flight, planned: Plan) -> int | None:
         """Mark the schedule as taken up and delete finished Jobs; when the next one is due to go."""
         entry = flight.snapshot.entry
         if not entry.adopted:

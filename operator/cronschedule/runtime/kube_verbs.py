@@ -5,11 +5,12 @@ Creating and reading need no words: `await api.request("POST", JOBS.path(namespa
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from cronschedule.api.names import BACKFILL_KIND, KIND
 from cronschedule.runtime.kube import JSON, Api
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -19,11 +20,12 @@ METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.i
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A kind of object, as URLs name it. The core group is ''."""
+    """A kind of object, as URLs name it. The core group is ''. `kind` is for what is written as a whole."""
 
     group: str
     version: str
     plural: str
+    kind: str = ""
 
     @property
     def api_version(self) -> str:
@@ -49,8 +51,8 @@ JOBS = Resource(group="batch", version="v1", plural="jobs")
 NAMESPACES = Resource(group="", version="v1", plural="namespaces")
 EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
 LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases")
-CRONSCHEDULES = Resource(group="cronschedule.dev", version="v1alpha1", plural="cronschedules")
-BACKFILLS = Resource(group="cronschedule.dev", version="v1alpha1", plural="backfills")
+CRONSCHEDULES = Resource(group="cronschedule.dev", version="v1alpha1", plural="cronschedules", kind=KIND)
+BACKFILLS = Resource(group="cronschedule.dev", version="v1alpha1", plural="backfills", kind=BACKFILL_KIND)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,23 +82,21 @@ async def list_pages(
         query["continue"] = meta["continue"]
 
 
-async def replace_status(api: Api, resource: Resource, read: Mapping[str, Any], status: Any) -> Any:
-    """Put `status` in place of the object's whole status, if it is still the one that was read.
+async def replace_status(
+    api: Api, resource: Resource, *, namespace: str, name: str, uid: str, version: int, status: Any
+) -> Any:
+    """Put `status` in place of the object's whole status, if it is still the one that was read (`uid`, `version`).
 
-    `read` is the object as read: apiVersion, kind, metadata (name, namespace, resourceVersion, uid). A PUT to
-    the subresource, not a merge patch: what went away need not be named, and the rest of the body is ignored.
+    A PUT to the subresource, not a merge patch: what went away need not be named, and the rest of the body is ignored.
     Raises `Conflict` when the object changed or was made anew meanwhile, `NotFound`.
     """
-    meta = read["metadata"]
     body = {
-        "apiVersion": read["apiVersion"],
-        "kind": read["kind"],
-        "metadata": {
-            key: meta[key] for key in ("name", "namespace", "resourceVersion", "uid") if key in meta
-        },
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"namespace": namespace, "name": name, "uid": uid, "resourceVersion": str(version)},
         "status": status,
     }
-    path = resource.path(namespace=meta.get("namespace"), name=meta["name"], subresource="status")
+    path = resource.path(namespace=namespace, name=name, subresource="status")
     return await api.request("PUT", path, body=body)
 
 

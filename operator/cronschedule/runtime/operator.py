@@ -9,7 +9,8 @@ from cronschedule.api.names import OUR_JOBS
 from cronschedule.core.jobs import SeenJob, read_job
 from cronschedule.runtime.alerts import Alerts
 from cronschedule.runtime.audit import Audit
-from cronschedule.runtime.backfills import Backfill, Backfills, read_backfill
+from cronschedule.runtime.backfill_store import Backfill, BackfillStore, read_backfill
+from cronschedule.runtime.backfills import Backfills
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.executor import Executor
 from cronschedule.runtime.inventory import Inventory, Key
@@ -22,6 +23,8 @@ from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.recorder import Recorder
 from cronschedule.runtime.reflector import Reflector
 from cronschedule.runtime.settings import Settings
+from cronschedule.runtime.starter import Starter
+from cronschedule.runtime.teller import Teller
 from cronschedule.runtime.throttle import Throttle
 
 log = structlog.get_logger(__name__)
@@ -66,21 +69,22 @@ class Operator:
             on_turn=lambda key: self.loop.poke(key),
         )
         self.alerts = Alerts(settings.webhook, clock=clock, random=random)
-        self.backfills = Backfills(
+        store = BackfillStore(api=api, clock=clock, on_change=self._poke)
+        backfills = Backfills(
             api=api,
+            store=store,
             clock=clock,
             random=random,
             inventory=self.inventory,
             throttle=self.throttle,
-            on_change=self._poke,
             include_suspended=settings.backfill_suspended,
         )
         self.asked: Reflector[Backfill] = Reflector(
             api,
             BACKFILLS.path(),
             slim=read_backfill,
-            on_change=self.backfills.take,
-            on_delete=self.backfills.drop,
+            on_change=store.take,
+            on_delete=store.drop,
             on_synced=lambda: None,
             clock=clock,
             random=random,
@@ -88,14 +92,16 @@ class Operator:
         executor = Executor(
             api=api,
             clock=clock,
-            random=random,
             inventory=self.inventory,
             recorder=self.recorder,
             throttle=self.throttle,
             lanes=lanes,
-            alerts=self.alerts,
             metrics=self.metrics,
-            backfills=self.backfills,
+            backfills=backfills,
+            starter=Starter(
+                api=api, clock=clock, random=random, inventory=self.inventory, metrics=self.metrics
+            ),
+            teller=Teller(clock=clock, recorder=self.recorder, alerts=self.alerts, metrics=self.metrics),
         )
         self.loop = Loop(
             clock=clock, random=random, writers=settings.writers, fly=executor.fly, leading=self.leading

@@ -58,17 +58,15 @@ class Recorder:
 
     async def write_status(self, entry: Entry, status: CronScheduleStatus) -> Mapping[str, Any]:
         """Put the status in place of the one that was read. Raises `Conflict`, `NotFound`, other `KubeError`."""
-        read = {
-            "apiVersion": names.API_VERSION,
-            "kind": names.KIND,
-            "metadata": {
-                "namespace": entry.owner.namespace,
-                "name": entry.owner.name,
-                "uid": entry.owner.uid,
-                "resourceVersion": str(entry.version),
-            },
-        }
-        body: Mapping[str, Any] = await replace_status(self._api, CRONSCHEDULES, read, dump(status))
+        body: Mapping[str, Any] = await replace_status(
+            self._api,
+            CRONSCHEDULES,
+            namespace=entry.owner.namespace,
+            name=entry.owner.name,
+            uid=entry.owner.uid,
+            version=entry.version,
+            status=dump(status),
+        )
         self.counts["status.written"] += 1
         return body
 
