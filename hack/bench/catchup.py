@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import manifests
+from bench import live, manifests
 from bench.budget import Check
 from bench.evidence import gather, read_lines
 from bench.fairness import Start, lag_check, order_checks, pace_checks, settled_checks, share_check
@@ -32,10 +32,10 @@ from bench.judge import judge
 from bench.plot import steps
 from bench.records import Evidence
 from bench.scene import CREATORS, TUNED, Notes, Scene, scene, wait_until
-from bench.times import MINUTE, format_time, parse_time, show
+from bench.times import MINUTE, format_time, next_minute, parse_time, say, wait_till
 from localkube import OperatorProcess
 
-BEHIND, LIVE, ALONE, CROWD = "behind", "live", "alone", "crowd"
+BEHIND, ALONE, CROWD = "behind", "alone", "crowd"
 RAN_AGO = 5
 """Minutes since the newest slot of a backlog: it is missed, and the next one is far away."""
 CROWD_SIZE = 200
@@ -95,24 +95,24 @@ def measure(options: Options, folder: Path) -> Outcome:
     """From an empty cluster to the last run. Raises BenchError, LocalkubeError."""
     with scene(folder, extra_args=TUNED) as place:
         place.create_namespaces([*manifests.namespaces(options.tenants), ALONE, CROWD])
-        place.create("cronschedules", list(_live(options)))
+        place.create("cronschedules", live.bodies(manifests.namespaces(options.tenants), options.live))
         operator = place.operator()
         with operator.started(**options.settings):
-            calm_from = _next_minute()
-            _wait_till(calm_from + options.minutes * MINUTE + 30)
-            _say("live schedules alone: measured")
+            calm_from = next_minute()
+            wait_till(calm_from + options.minutes * MINUTE + 30)
+            say("live schedules alone: measured")
         waits, crowd_runs = _lone_and_crowd(place, operator, options) if options.pods else ([], 0)
         _set_up(place, list(_behind(options)), hours=options.hours)
         begin = time.time()
         operator.start(**options.settings)
-        _say("backlogs begin")
+        say("backlogs begin")
         kills = _suffer(place, operator, options)
         wait_until(
             lambda: _is_through(place, options), seconds=600, what="every backlog to be worked off", pause=2
         )
-        _say("all is caught up")
-        until = _next_minute() + MINUTE
-        _wait_till(until + 30)
+        say("all is caught up")
+        until = next_minute() + MINUTE
+        wait_till(until + 30)
         operator.stop()
         return _gathered(place, operator, options, begin, kills, until, calm_from, waits, crowd_runs)
 
@@ -139,7 +139,7 @@ def _gathered(
         kills=kills,
     )
     behind = [body for body in bodies if body["metadata"]["name"].startswith(BEHIND)]
-    starts = [start for start in _starts(notes) if start.schedule.startswith(BEHIND)]
+    starts = [start for start in live.starts(notes) if start.schedule.startswith(BEHIND)]
     calm_end = min([*kills[:1], max(start.at for start in starts)])
     calm_minutes = range(math.ceil(begin / MINUTE) * MINUTE + MINUTE, int(calm_end) - 10, MINUTE)
     return Outcome(
@@ -147,8 +147,8 @@ def _gathered(
         starts=starts,
         begin=begin,
         kills=kills,
-        before=_lags(notes, range(calm_from, calm_from + options.minutes * MINUTE, MINUTE)),
-        during=_lags(notes, calm_minutes),
+        before=live.lags(notes, range(calm_from, calm_from + options.minutes * MINUTE, MINUTE)),
+        during=live.lags(notes, calm_minutes),
         waits=waits,
         crowd_runs=crowd_runs,
         evidence=evidence,
@@ -165,8 +165,8 @@ def check(outcome: Outcome) -> list[Check]:
     for job in sorted(evidence.created, key=lambda job: job.version):
         if job.schedule in created:
             created[job.schedule].append(job.slot)
-    live = [schedule for schedule in evidence.schedules if f"/{LIVE}" in schedule.name]
-    broken = judge(replace(evidence, schedules=live))
+    on_time = [schedule for schedule in evidence.schedules if f"/{live.NAME}" in schedule.name]
+    broken = judge(replace(evidence, schedules=on_time))
     longest = max(outcome.waits, default=math.inf)
     wait = Check(
         what=f"longest wait of one backlog beside {CROWD_SIZE}",
@@ -186,8 +186,8 @@ def check(outcome: Outcome) -> list[Check]:
         *order_checks(created, outcome.expected),
         *settled_checks(outcome.statuses, slots=options.slots, ended=options.pods),
         Check(
-            what=f"promises broken to {len(live)} live schedules", seen=f"{len(broken)}", allowed="0",
-            holds=bool(live) and not broken,
+            what=f"promises broken to {len(on_time)} live schedules", seen=f"{len(broken)}", allowed="0",
+            holds=bool(on_time) and not broken,
         ),
         Check(
             what="errors in the log", seen=f"{len(outcome.complaints)}", allowed="0",
@@ -244,18 +244,6 @@ def plot(outcome: Outcome) -> str:
 
 
 # The schedules
-
-
-def _live(options: Options) -> Iterator[dict[str, Any]]:
-    tenants = manifests.namespaces(options.tenants)
-    for number in range(options.live):
-        yield manifests.cron_schedule(
-            tenants[number % len(tenants)],
-            f"{LIVE}-{number:03}",
-            manifests.job_spec(),
-            schedule="* * * * *",
-            maxStaleness="1h",
-        )
 
 
 def _behind(options: Options) -> Iterator[dict[str, Any]]:
@@ -325,7 +313,7 @@ def _lone_and_crowd(place: Scene, operator: OperatorProcess, options: Options) -
     crowd_runs = sum(space == CROWD and at <= last for (space, _, _), at in notes.first_seen.items())
     for space in ALONE, CROWD:
         place.cluster.kubectl("delete", "cronschedules", "--all", "-n", space)
-    _say("one beside many: measured")
+    say("one beside many: measured")
     return _waits(place), crowd_runs
 
 
@@ -346,7 +334,7 @@ def _waits(place: Scene) -> list[float]:
 def _suffer(place: Scene, operator: OperatorProcess, options: Options) -> list[float]:
     """Calm minutes first, then kill after kill, each soon after the operator was ready again."""
     random = Random(options.seed)
-    _wait_till(time.time() + options.calm * MINUTE)
+    wait_till(time.time() + options.calm * MINUTE)
     kills = []
     for number in range(options.kills):
         kills.append(time.time())
@@ -354,7 +342,7 @@ def _suffer(place: Scene, operator: OperatorProcess, options: Options) -> list[f
         time.sleep(random.uniform(0, 1))
         operator.start(**options.settings)
         place.check_witness()
-        _say(f"killed and ready again: {number + 1} of {options.kills}")
+        say(f"killed and ready again: {number + 1} of {options.kills}")
         time.sleep(random.uniform(2, 6))
     return kills
 
@@ -374,32 +362,3 @@ def _runs(place: Scene, namespace: str) -> int:
         for body in place.schedules()
         if body["metadata"]["namespace"] == namespace
     )
-
-
-# What was seen
-
-
-def _starts(notes: Notes) -> Iterator[Start]:
-    for (namespace, job, slot), at in notes.first_seen.items():
-        yield Start(at=at, namespace=namespace, schedule=job.rpartition("-")[0], slot=slot)
-
-
-def _lags(notes: Notes, slots: range) -> list[float]:
-    """Seconds from slot to Job of the live schedules."""
-    return [
-        start.at - start.slot
-        for start in _starts(notes)
-        if start.schedule.startswith(LIVE) and start.slot in slots
-    ]
-
-
-def _next_minute() -> int:
-    return math.ceil(time.time() / MINUTE) * MINUTE
-
-
-def _wait_till(moment: float) -> None:
-    time.sleep(max(0.0, moment - time.time()))
-
-
-def _say(text: str) -> None:
-    print(f"{show(time.time())} {text}", flush=True)

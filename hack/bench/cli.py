@@ -1,4 +1,4 @@
-"""The command line of the benches: `herd`, `scale`, `catch-up` and `soak`."""
+"""The command line of the benches: one subcommand each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import budget, catchup, herd, ordeal, scale, soak
+from bench import budget, catchup, herd, ordeal, scale, soak, storm
 from bench.errors import BenchError
 from localkube import LocalkubeError
 
@@ -23,6 +23,7 @@ examples:
   hack/bench/run scale --count 10000                 10,000 schedules with nothing due
   hack/bench/run scale --count 10000 --outage 6      and a start after six hours
   hack/bench/run catch-up --plot catch-up.svg        300 backlogs in 30 namespaces, the operator killed ten times
+  hack/bench/run storm                               5,000 schedules of one tenant, edited all the time
   hack/bench/run soak --minutes 4 --schedules 20 --kills 2
   hack/bench/run ordeal                              three replicas, faults at random, the leader goes again and again
 
@@ -65,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_catch_up(
         benches.add_parser("catch-up", parents=[common], help="many backlogs at once, the operator killed")
     )
+    _add_storm(benches.add_parser("storm", parents=[common], help="one tenant's edits beside another's runs"))
     _add_soak(benches.add_parser("soak", parents=[common], help="runs every minute, the operator killed"))
     _add_ordeal(benches.add_parser("ordeal", parents=[common], help="replicas, behind a proxy that fails"))
     return parser
@@ -114,6 +116,16 @@ def _add_catch_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-pods", action="store_true", help="the Jobs of backlogs are suspended")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw Jobs over time as SVG")
     parser.set_defaults(run=_catch_up)
+
+
+def _add_storm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--live", type=_up_to(500), default=50, help="due every minute (default: 50)")
+    parser.add_argument(
+        "--loud", type=_up_to(20_000), default=5000, help="of the other tenant (default: 5000)"
+    )
+    parser.add_argument("--minutes", type=_up_to(30), default=3, help="alone, and in the storm (default: 3)")
+    parser.add_argument("--edits", type=_up_to(1000), default=50, help="edits a second (default: 50)")
+    parser.set_defaults(run=_storm)
 
 
 def _add_soak(parser: argparse.ArgumentParser) -> None:
@@ -206,6 +218,14 @@ def _catch_up(given: argparse.Namespace, folder: Path) -> int:
     print(f"\n{catchup.report(outcome)}\n\n{budget.tell(checks)}")
     if given.plot:
         given.plot.write_text(catchup.plot(outcome))
+    return 0 if all(line.holds for line in checks) else 1
+
+
+def _storm(given: argparse.Namespace, folder: Path) -> int:
+    options = storm.Options(live=given.live, loud=given.loud, minutes=given.minutes, edits=given.edits)
+    outcome = storm.measure(options, folder)
+    checks = storm.check(outcome)
+    print(f"{storm.report(outcome)}\n\n{budget.tell(checks)}")
     return 0 if all(line.holds for line in checks) else 1
 
 

@@ -18,7 +18,7 @@ from bench.times import MINUTE
 UNEVEN = 0.2
 """How far a namespace's share may be from the fair one."""
 SLOWER = 1.2
-"""How many times as late the p99 of runs on time may be while backlogs are worked off."""
+"""How many times as late the p99 of runs on time may be beside others."""
 MARKS = (0.25, 0.5, 0.75)
 """After which part of all runs the shares are compared, and when the first namespace is through."""
 
@@ -88,10 +88,10 @@ def share_check(starts: Sequence[Start], namespaces: Sequence[str]) -> Check:
 
 
 def lag_check(before: Sequence[float], during: Sequence[float]) -> Check:
-    """p99 of slot to Job of runs on time, while backlogs are worked off and before."""
+    """p99 of slot to Job of runs on time, beside others that ask for much, and before."""
     calm, busy = percentile(before, 0.99), percentile(during, 0.99)
     return Check(
-        what=f"p99 of runs on time ({len(during)} beside backlogs, {len(before)} before)",
+        what=f"p99 of runs on time ({len(during)} beside the others, {len(before)} before)",
         seen=f"{busy:.2f} s",
         allowed=f"{SLOWER} * {calm:.2f} s",
         holds=bool(before) and bool(during) and busy <= SLOWER * calm,

@@ -8,7 +8,6 @@ and a half are calm, and by their end all must be made good.
 from __future__ import annotations
 
 import contextlib
-import math
 import statistics
 import threading
 import time
@@ -24,7 +23,7 @@ from bench.evidence import gather, read_lines
 from bench.herd import complaints_of
 from bench.records import Evidence
 from bench.scene import Scene, scene
-from bench.times import MINUTE
+from bench.times import MINUTE, next_minute, wait_till
 from bench.usage import usage
 from faults import FaultProxy, Plan
 from faults.plan import weather
@@ -210,7 +209,7 @@ def _suffer(options: Options, place: Scene, proxy: FaultProxy | None, fleet: Fle
     with fleet.living():
         fleet.wait_for_leader(PATIENCE)
         place.create("cronschedules", soak.bodies(options.schedules))
-        start = math.ceil(time.time() / MINUTE) * MINUTE
+        start = next_minute()
         until = start + options.minutes * MINUTE
         rough = until - CALM
         if proxy is not None:
@@ -218,12 +217,12 @@ def _suffer(options: Options, place: Scene, proxy: FaultProxy | None, fleet: Fle
         flapping = threading.Thread(target=_flap, args=(place, Random(options.seed + 1), rough), daemon=True)
         flapping.start()
         for number, moment in enumerate(_moments(options, random, start, rough)):
-            time.sleep(max(0.0, moment - time.time()))
+            wait_till(moment)
             fleet.topple(WAYS[number % len(WAYS)])
         flapping.join()
         if proxy is not None:
             proxy.carry_out(Plan())
-        time.sleep(max(0.0, until + soak.LAST_LOOK - time.time()))
+        wait_till(until + soak.LAST_LOOK)
     return until
 
 
@@ -244,13 +243,9 @@ def _flap(place: Scene, random: Random, until: float) -> None:
     tenant = manifests.namespaces(soak.TENANTS)[-1]
     while time.time() < until:
         place.cluster.kubectl("label", "namespace", tenant, "cronschedule.dev/suspended=true", "--overwrite")
-        _sleep(random.uniform(*SUSPENSION), until)
+        wait_till(min(until, time.time() + random.uniform(*SUSPENSION)))
         place.cluster.kubectl("label", "namespace", tenant, "cronschedule.dev/suspended-")
-        _sleep(random.uniform(*RESUMPTION), until)
-
-
-def _sleep(seconds: float, until: float) -> None:
-    time.sleep(max(0.0, min(seconds, until - time.time())))
+        wait_till(min(until, time.time() + random.uniform(*RESUMPTION)))
 
 
 def _with_skips(evidence: Evidence, options: Options) -> Evidence:

@@ -6,7 +6,6 @@ ledgers written, half of them anywhere. After the last restart there is a quiet 
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from bench.herd import complaints_of
 from bench.judge import judge, totals
 from bench.records import Evidence
 from bench.scene import Scene, scene
-from bench.times import MINUTE, show
+from bench.times import MINUTE, next_minute, say, show
 from localkube import LocalkubeError, OperatorProcess
 
 TENANTS = 5
@@ -137,7 +136,7 @@ def _suffer(options: Options, kills: list[Kill], place: Scene) -> tuple[int, Lif
     with place.operator().started() as operator:
         life = Life(place, operator)
         place.create("cronschedules", bodies(options.schedules))
-        start = math.ceil(time.time() / MINUTE) * MINUTE
+        start = next_minute()
         until = start + options.minutes * MINUTE
         for kill in kills:
             life.go_on_till(start + kill.after)
@@ -169,7 +168,7 @@ class Life:
 
     def _note_end(self) -> None:
         if not self._killed:
-            _say("ended by itself")
+            say("ended by itself")
             self.trouble.append(f"the operator ended by itself before {show(time.time())}")
         self._killed = False
 
@@ -179,7 +178,7 @@ class Life:
             self._operator.kill()
         self.kills.append(time.time())
         self._killed = True
-        _say(f"killed; down for {kill.down:.1f} s")
+        say(f"killed; down for {kill.down:.1f} s")
         time.sleep(kill.down)
 
     def _start(self, moment: float) -> None:
@@ -188,10 +187,10 @@ class Life:
         killer.start()
         try:
             self._operator.start()
-            _say("ready again")
+            say("ready again")
         except LocalkubeError as error:
             if time.time() < moment:
-                _say("did not get ready")
+                say("did not get ready")
                 self.trouble.append(str(error))
         finally:
             killer.cancel()
@@ -220,7 +219,3 @@ def pronounce(evidence: Evidence, trouble: list[str]) -> int:
         return 1
     print("Every promise was kept.")
     return 0
-
-
-def _say(text: str) -> None:
-    print(f"{show(time.time())} {text}", flush=True)
