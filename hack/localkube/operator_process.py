@@ -37,18 +37,26 @@ class OperatorProcess:
         self.kubeconfig, self.log, self._command = Path(kubeconfig), log, tuple(command)
         self._clock = log.with_suffix(".clock")
         self._process: subprocess.Popen[bytes] | None = None
+        self._settings: dict[str, str] = {}
         self._began_at = 0  # where in the log the latest start begins
         log.touch()
 
     def start(self, *, clock: str | None = None, **settings: str) -> None:
         """Start it and wait until it says that it is ready.
 
-        `settings` are environment variables, above those of ALONE; `clock` is how far its wall clock is off, such
-        as `+6h`. Raises LocalkubeError with the end of its log when it ends, or is not ready within READY_WITHIN.
+        `settings` are environment variables, above those of `started` and of ALONE; `clock` is how far its wall clock
+        is off, such as `+6h`. Raises LocalkubeError with the end of its log when it ends, or is not ready within
+        READY_WITHIN.
         """
         if self.running():
             raise LocalkubeError("The operator runs already.")
-        environment = {**os.environ, **ALONE, **settings, "KUBECONFIG": str(self.kubeconfig)}
+        environment = {
+            **os.environ,
+            **ALONE,
+            **self._settings,
+            **settings,
+            "KUBECONFIG": str(self.kubeconfig),
+        }
         if clock is not None:
             self.set_clock(clock)
             environment |= fakeclock.variables(self._clock)
@@ -61,12 +69,15 @@ class OperatorProcess:
 
     @contextlib.contextmanager
     def started(self, *, clock: str | None = None, **settings: str) -> Iterator[OperatorProcess]:
-        """Start it; at the end it is stopped, or killed where it does not stop."""
+        """Start it; at the end it is stopped, or killed where it does not stop. It keeps the settings through all
+        starts until then."""
+        self._settings = settings
         try:
-            self.start(clock=clock, **settings)
+            self.start(clock=clock)
             yield self
         finally:
             self.end()
+            self._settings = {}
 
     def stop(self, within: float = 15) -> int:
         """SIGTERM, and its exit code (negative: the signal that ended it).

@@ -102,14 +102,10 @@ class Hours:
 
 
 @pytest.fixture
-def operator(
-    new_operator: Callable[[str], OperatorProcess], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[OperatorProcess]:
+def operator(new_operator: Callable[[str], OperatorProcess]) -> Iterator[OperatorProcess]:
     """One whose budget is no matter here, in none of its lives."""
-    for name, value in FAST.items():
-        monkeypatch.setenv(name, value)
     operator = new_operator("fast")
-    with operator.started():
+    with operator.started(**FAST):
         yield operator
 
 

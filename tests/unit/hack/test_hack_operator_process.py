@@ -56,6 +56,16 @@ def test_it_is_ready_when_start_returns(make: Make) -> None:
     assert operator.lines()[0] == {"event": "operator.starting", "kubeconfig": "/k", "threshold": "5s"}
 
 
+def test_it_keeps_its_settings_through_all_starts_until_the_end(make: Make) -> None:
+    operator = make(GOOD)
+    with operator.started(THRESHOLD="5s"):
+        operator.restart()
+        operator.restart(THRESHOLD="7s")
+    operator.start()
+    lives = [line["threshold"] for line in operator.lines() if line["event"] == "operator.starting"]
+    assert lives == ["5s", "5s", "7s", None]
+
+
 def test_stopping_tells_its_exit_code(make: Make) -> None:
     operator = make(GOOD)
     operator.start()
