@@ -86,6 +86,7 @@ async def _run(operator: Operator, credentials: Credentials, signalled: asyncio.
             settings=build_settings(),
             clusterwide=True,
             standalone=True,
+            stop_flag=signalled,  # a signal that came before kopf took them over
         )
     )
     await asyncio.wait([parts, chassis], return_when=asyncio.FIRST_COMPLETED)

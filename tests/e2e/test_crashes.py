@@ -17,7 +17,7 @@ import pytest
 from cronschedule.api.names import job_name
 from cronschedule.api.shapes import format_time
 from e2e.world import World, cron_schedule, down, eventually, minutely_until, pod, this_minute
-from localkube import Kubectl, OperatorProcess
+from localkube import Cluster, Kubectl, OperatorProcess
 from localkube.operator_process import ALONE
 
 NO_RUN_IS_RECORDED = {
@@ -181,3 +181,28 @@ def test_settings_that_cannot_be_used_end_it_with_one_line(
     (line,) = ended.stderr.splitlines()
     assert setting in line or value in line
     assert ended.stdout == ""
+
+
+SIGNALLED_BEFORE_KOPF_LISTENS = """
+import asyncio, os, signal, sys
+import kopf
+from cronschedule.__main__ import main
+run = kopf.operator
+async def signalled_first(**options):
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(0.1)
+    await run(**options)
+kopf.operator = signalled_first
+sys.exit(main())
+"""
+
+
+def test_a_signal_in_the_moment_in_which_kopf_takes_over_is_not_lost(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    operator = OperatorProcess(
+        cluster.kubeconfig, tmp_path / "log", [sys.executable, "-c", SIGNALLED_BEFORE_KOPF_LISTENS]
+    )
+    with operator.started():
+        assert operator.wait(within=15) == 0
+        assert operator.lines()[-1]["event"] == "operator.stopped"
