@@ -11,7 +11,7 @@ from typing import Any
 
 from cronschedule.core.budget import Limits
 from cronschedule.core.slots import slots_of
-from fakes.faults import Answer, Fault, Reset
+from fakes.faults import Answer, Fault, Hang, Reset
 from fakes.objects import quota
 from integration.judge import Case, judge, judge_backfill
 from integration.world import FAKE_TIME, NOON, World, at, with_settings
@@ -299,6 +299,16 @@ async def test_a_failure_is_recorded_before_its_run_is_run_again() -> None:
 async def test_a_job_whose_creation_had_no_answer_is_its_run() -> None:
     async with after_an_outage() as world:
         world.fault(Fault(action=Reset(), verb="create", resource="jobs", phase="after"))
+        world.backfill(at(1), at(4))
+        await world.until(at(8, 50))
+        assert world.fates() == {"Run": 4}
+        assert problems(world, minutes=8) == []
+
+
+async def test_is_a_job_its_run_that_has_ended_before_anybody_knows_that_it_was_created() -> None:
+    """Its creation gets no answer for longer than it runs, and finished Jobs are not kept."""
+    async with after_an_outage(successfulJobsHistoryLimit=0) as world:
+        world.fault(Fault(action=Hang(), verb="create", resource="jobs", phase="after"))
         world.backfill(at(1), at(4))
         await world.until(at(8, 50))
         assert world.fates() == {"Run": 4}

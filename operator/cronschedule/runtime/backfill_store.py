@@ -9,7 +9,7 @@ import structlog
 from cronschedule.api.backfill import BackfillSpec, BackfillStatus
 from cronschedule.api.shapes import dump, parse_time
 from cronschedule.core.backfill_status import State, is_complete, with_state
-from cronschedule.core.jobs import Owner
+from cronschedule.core.jobs import Owner, SeenJob
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Key
 from cronschedule.runtime.kube import Api, KubeError, NotFound
@@ -103,6 +103,13 @@ class BackfillStore:
             return []
         waiting = [entry for entry in entries.values() if not is_complete(entry.status)]
         return sorted(waiting, key=lambda entry: (entry.created, entry.owner.name))
+
+    def has_yet_to_tell(self, key: Key, job: SeenJob) -> bool:
+        """Whether a Job is the run of a Backfill whose status does not say so yet: till then nothing else does."""
+        entry = self._entries.get(key, {}).get(job.backfill)
+        if entry is None or is_complete(entry.status) or job.slot is None:
+            return False
+        return job.slot > (entry.status.settled_until or 0) or job.name in entry.status.active_jobs
 
     async def write(self, entry: Backfill, status: BackfillStatus, state: State) -> bool:
         """Write the status if it says anything new; whether it stands now."""

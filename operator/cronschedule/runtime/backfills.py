@@ -26,7 +26,7 @@ from cronschedule.core.backfill_status import (
     with_results,
 )
 from cronschedule.core.facts import Facts, Start, Waiting
-from cronschedule.core.jobs import Owner
+from cronschedule.core.jobs import Owner, SeenJob
 from cronschedule.runtime.backfill_store import Backfill, BackfillRetry, BackfillStore, schedule_of
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
@@ -120,6 +120,10 @@ class Backfills:
         if not asked_in_vain or not status.slots.get(Fate.SUSPENDED.value):
             return ""
         return " The operator's settings do not allow includeSuspended."
+
+    def has_yet_to_tell(self, key: Key, job: SeenJob) -> bool:
+        """Whether a Job is the run of a Backfill of this schedule that has not recorded it: it must stay till then."""
+        return self._store.has_yet_to_tell(key, job)
 
     async def tell_orphans(self, key: Key) -> int | None:
         """There is no such schedule (any more): nothing can be run. When to tell again, where that failed."""

@@ -207,7 +207,7 @@ class Executor:
         jobs = self._inventory.jobs_of(entry.owner)
         now = self._clock.now()
         retention = retain_jobs(
-            list(jobs.values()),
+            [job for job in jobs.values() if not self._backfills.has_yet_to_tell(entry.key, job)],
             flight.status.run_history,
             spec,
             last_decided=planned.ledger.last_decided,
