@@ -38,6 +38,7 @@ examples:
   hack/test                           everything
   hack/test lint types
   hack/test unit -- -k cron -x        what follows -- goes to pytest
+  hack/test integration --seeds 10    ten times, each with other chances (TEST_SEED is 1 to 10)
   hack/test e2e --cluster dev         in a cluster of `hack/cluster up`
   hack/test e2e --use-kubeconfig      in the cluster of $KUBECONFIG
 """
@@ -127,6 +128,7 @@ def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--cluster", metavar="NAME", help="let e2e use this cluster of hack/cluster")
     parser.add_argument("--use-kubeconfig", action="store_true", help="let e2e use $KUBECONFIG's cluster")
+    parser.add_argument("--seeds", metavar="N", type=int, help="run the tests with each seed from 1 to N")
     given = parser.parse_args(words[:at])
     if unknown := [part for part in given.parts if part not in PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
@@ -140,11 +142,20 @@ def _run_part(part: str, given: argparse.Namespace, for_pytest: list[str]) -> Re
         with _place(part, given) as variables:
             for command in PARTS[part]():
                 line = [*command, *(for_pytest if "pytest" in command else [])]
-                problems += _problem(line, _run(line, variables))
+                for seed in _seeds(given, command):
+                    found = _problem(line, _run(line, variables | seed))
+                    problems += [" ".join((problem, *map("=".join, seed.items()))) for problem in found]
     except LocalkubeError as error:
         print(error, file=sys.stderr)
         problems.append("no cluster")
     return Result(part=part, problems=problems, seconds=time.monotonic() - began)
+
+
+def _seeds(given: argparse.Namespace, command: Command) -> list[dict[str, str]]:
+    """The variables of each run of a command."""
+    if given.seeds is None or "pytest" not in command:
+        return [{}]
+    return [{"TEST_SEED": str(seed)} for seed in range(1, given.seeds + 1)]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from random import Random
 from typing import Any, Literal
 
 from cronschedule.runtime.kube import ApiError, Unreachable, error_from_status
@@ -106,7 +107,8 @@ class Fault:
     """`action` for the requests that match, from the `nth` on (1 is the first), `times` times.
 
     `verb` as in RBAC (`create`, `watch`…), `resource` as `jobs` or `cronschedules/status`; all patterns are globs.
-    `phase` says whether the server acts first and the answer is what suffers, or never sees the request.
+    `phase` says whether the server acts first and the answer is what suffers, or never sees the request. Of those that
+    match, a `share` is hit, by the `dice`.
     """
 
     action: Action
@@ -117,6 +119,8 @@ class Fault:
     nth: int = 1
     times: float = 1
     phase: Literal["before", "after"] = "before"
+    share: float = 1
+    dice: Random = field(default_factory=lambda: Random(0))
     seen: int = field(default=0, init=False)
 
     def strikes(self, *, verb: str, resource: str, namespace: str, name: str) -> bool:
@@ -130,7 +134,7 @@ class Fault:
         if not all(fnmatchcase(value, pattern) for value, pattern in request):
             return False
         self.seen += 1
-        return self.nth <= self.seen < self.nth + self.times
+        return self.nth <= self.seen < self.nth + self.times and self.dice.random() < self.share
 
 
 async def suffer(action: Action) -> None:

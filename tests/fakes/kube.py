@@ -35,7 +35,7 @@ class FakeKube(World):
         self.faults: list[Fault] = []
         self.calls: Counter[tuple[str, str]] = Counter()
         """Requests by RBAC verb and resource, as ("update", "cronschedules/status")."""
-        self._latency = latency
+        self.latency = latency
         self._pages: dict[str, tuple[int, list[Object]]] = {}
 
     async def request(
@@ -70,14 +70,14 @@ class FakeKube(World):
     async def serve(self, call: Call) -> Any:
         """Answer one call that is not a watch, faults included. Raises `KubeError`."""
         faults = self._count(call)
-        await asyncio.sleep(self._latency / 2)
+        await asyncio.sleep(self.travel_seconds())
         for fault in faults:
             if fault.phase == "before":
                 await suffer(fault.action)
         if any(isinstance(fault.action, Duplicate) for fault in faults):
             self._outcome(call, faults)
         outcome = self._outcome(call, faults)
-        await asyncio.sleep(self._latency / 2)
+        await asyncio.sleep(self.travel_seconds())
         for fault in faults:
             if fault.phase == "after":
                 await suffer(fault.action)
@@ -85,10 +85,14 @@ class FakeKube(World):
             raise outcome
         return outcome
 
+    def travel_seconds(self) -> float:
+        """How long a request is on its way to the server, or its answer on the way back."""
+        return self.latency / 2
+
     async def open_watch(self, call: Call) -> AsyncGenerator[dict[str, Any], None]:
         """Begin a watch, faults included; returns its events. Raises `KubeError`, as they may too."""
         faults = self._count(call)
-        await asyncio.sleep(self._latency)
+        await asyncio.sleep(self.travel_seconds() + self.travel_seconds())
         for fault in faults:
             await suffer(fault.action)
         cuts = [fault.action for fault in faults if isinstance(fault.action, Stream)]

@@ -91,12 +91,23 @@ class Account:
             self.decisions[slot] = _decision(slot, covering[0], at)
         counted = _total(status) - _total(before)
         known = _runs_known_again(status) if not before else 0
+        if not before:
+            known += self._read_runs_before_an_edit(rows, passed, since=start, at=at)
         if counted != len(passed) + known:
             text = f"up to {status['lastDecidedTime']} {len(passed)} slots passed, {counted - known} were counted"
             self.problems.append(text)
         for name, number in _totals(before).items():
             if _totals(status)[name] < number:
                 self.problems.append(f"counts.{name} fell from {number} to {_totals(status)[name]}")
+
+    def _read_runs_before_an_edit(
+        self, rows: Sequence[Body], passed: Sequence[int], *, since: int, at: int
+    ) -> int:
+        """Runs of a schedule that was edited before anything of it was recorded: no slots of the one recorded."""
+        runs = [_decision(parse_time(row["scheduledTime"]), row, at) for row in rows if "job" in row]
+        early = {run.slot: run for run in runs if run.slot > since and run.slot not in passed}
+        self.decisions |= early
+        return len(early)
 
     def _decided(self, before: Body, status: Body) -> int:
         if before:

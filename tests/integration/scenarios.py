@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from cronschedule.core.slots import slots_of
+from cronschedule.runtime import operator
+from cronschedule.runtime.lanes import WIDTH, Lanes
 from fakes.faults import Fault
 from fakes.objects import quota
 from integration.judge import Case, Decision, decisions_of, judge, judge_backfill
@@ -20,7 +23,8 @@ class Scenario:
     """`script` is what happens around the operator, which starts at `start`; all is decided some time before `end`.
 
     `suspended`: the seconds [first, last] in which no Job may be created. `shows`: the decisions that the story is
-    told for; without them it would show nothing.
+    told for; without them it would show nothing. `faults`: what goes wrong by itself. `stalled`: Backfills that never
+    can be carried out. `width`: how many requests may be under way at a time.
     """
 
     spec: dict[str, Any]
@@ -30,22 +34,35 @@ class Scenario:
     job_seconds: float | None = 20
     suspended: Sequence[tuple[int, int]] = ()
     shows: frozenset[str] = frozenset({"Run"})
+    faults: Callable[[], Sequence[Fault]] = tuple
+    stalled: frozenset[str] = frozenset()
+    width: int = WIDTH
 
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """How a scenario went; `writes` is how many the first life of the operator made."""
+    """How a scenario went.
+
+    `writes` is how many the first life of the operator made, `moments` at how many the last one waited (`steps.py`),
+    where that was counted.
+    """
 
     world: World
     case: Case
     writes: int
+    moments: int
+    stalled: frozenset[str] = frozenset()
 
     @property
     def problems(self) -> list[str]:
         story, problems = self.world.story, judge(self.world.story, self.case)
         slots = slots_of("* * * * *", "Etc/UTC")
         for backfill in self.world.kube.objects("backfills"):
-            problems += judge_backfill(story, backfill["metadata"]["uid"], backfill, slots)
+            name = backfill["metadata"]["name"]
+            if name not in self.stalled:
+                problems += judge_backfill(story, backfill["metadata"]["uid"], backfill, slots)
+            elif "True" not in [c["status"] for c in _conditions(backfill) if c["type"] == "Stalled"]:
+                problems.append(f"Backfill {name} is not stalled: {_conditions(backfill)}")
         return problems
 
     @property
@@ -53,21 +70,27 @@ class Told:
         return decisions_of(self.world.story, self.case)
 
 
-async def play(
-    scenario: Scenario, *, cut: Cut | None = None, rest: int = 0, faults: Sequence[Fault] = ()
-) -> Told:
+async def play(scenario: Scenario, *cuts: Cut, rest: int = 0, faults: Sequence[Fault] = ()) -> Told:
     """Play it to its end, or twice `rest` longer. Where the operator is cut off, the next starts after `rest` s."""
+    narrow = patch.object(operator, "Lanes", lambda: Lanes(scenario.width))
     async with World(job_seconds=scenario.job_seconds) as world:
-        world.kube.faults.extend(faults)
+        world.kube.faults.extend([*scenario.faults(), *faults])
         uid = world.create(**scenario.spec)
-        begin = scenario.start, lambda world: world.begin(cut=cut, rest=rest)
-        for moment, act in sorted([begin, *scenario.script], key=lambda step: step[0]):
-            await world.until(moment)
-            act(world)
-        end = scenario.end + 2 * rest
-        await world.until(end)
+        begin = scenario.start, lambda world: world.begin(*cuts, rest=rest)
+        with narrow:
+            for moment, act in sorted([begin, *scenario.script], key=lambda step: step[0]):
+                await world.until(moment)
+                act(world)
+            end = scenario.end + 2 * rest
+            await world.until(end)
         case = Case(uid=uid, created=at(0), until=end - 15, suspended=scenario.suspended)
-        return Told(world=world, case=case, writes=world.lives[0].line.writes)
+        writes, steps = world.lives[0].line.writes, world.lives[-1].steps
+        moments = steps.count if steps is not None else 0
+        return Told(world=world, case=case, writes=writes, moments=moments, stalled=scenario.stalled)
+
+
+def _conditions(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((body.get("status") or {}).get("conditions", ()))
 
 
 BACKLOG = at(5, 20)

@@ -369,7 +369,7 @@ async def test_a_truncation_that_was_not_recorded_is_alerted_by_the_next_life() 
     async with World(job_seconds=1, settings=settings()) as world:
         receiver = Receiver()
         Backlogs(world).add("x", catchUp={"maxRuns": 2})
-        life = world.begin(cut=Cut(phase="before", of="PUT status"))
+        life = world.begin(Cut(phase="before", of="PUT status"))
         life.operator.alerts.transport = receiver
         await life.ended.wait()
         assert receiver.told == []

@@ -22,7 +22,7 @@ async def a_run_cut_off(cut: Cut, *, rest: int, job_seconds: float | None = 20, 
     async with World(job_seconds=job_seconds) as world:
         uid = world.create(**spec)
         await world.until(at(5, 10))
-        world.begin(cut=cut, rest=rest)
+        world.begin(cut, rest=rest)
         await world.until(at(5, 58))
         assert len(world.lives) == 2
         assert judge(world.story, Case(uid=uid, created=at(0), until=at(2))) == []

@@ -17,6 +17,7 @@ from fakes.objects import lease
 from integration.judge import Case, judge
 from integration.scenarios import SCENARIOS, Scenario
 from integration.world import FAKE_TIME, NOON, Cut, Life, World, at, with_settings
+from seeded import chance
 
 pytestmark = [FAKE_TIME]
 
@@ -60,7 +61,7 @@ async def test_two_that_both_decide_for_a_minute_keep_every_promise(name: str, a
         steps = [
             (scenario.start, World.begin),
             (scenario.start + after, lambda world: second.append(world.begin_beside())),
-            (scenario.start + after + 60, lambda _: second[0].cut_off()),
+            (scenario.start + after + 65, lambda _: second[0].cut_off()),
         ]
         case = await tell(world, scenario, steps)
         assert second[0].line.writes > 0, "the second one did nothing"
@@ -189,3 +190,50 @@ async def test_a_new_leader_has_saved_up_no_turns_for_catching_up() -> None:
         await world.until(since + 45)
         moments = [job.at - since for job in world.story.jobs]
         assert [round(moment) for moment in moments] == [10, 20, 30, 40]
+
+
+HAND_OVERS = 25
+
+
+async def test_does_no_hand_over_of_many_under_load_cost_or_repeat_a_slot(errors: Errors) -> None:
+    """Three replicas and schedules due every minute; whoever leads is killed, asked to end or stopped, in any order."""
+    dice = chance("hand-overs")
+    specs = [{}, {"misfirePolicy": "Skip"}, {"misfirePolicy": "CatchUp"}, {"concurrencyPolicy": "Replace"}]
+    async with World(job_seconds=7) as world:
+        uids = [
+            world.create(f"x{number}", successfulJobsHistoryLimit=0, **specs[number % 4])
+            for number in range(12)
+        ]
+        replicas: list[tuple[Life, Machine]] = []
+        ways: list[str] = []
+        for number in range(HAND_OVERS):
+            while sum(not life.task.done() for life, _ in replicas) < 3:
+                machine = Machine(int(world.clock.precise()))
+                life = world.begin_beside(replica=f"{number}-{len(replicas)}", clock=machine)
+                replicas.append((life, machine))
+            leader, machine = await _leading(world, replicas)
+            await world.wait(dice.uniform(0, 70))
+            ways.append(dice.choice(["killed", "asked to end", "stopped"]))
+            if ways[-1] == "killed":
+                await leader.kill()
+            elif ways[-1] == "asked to end":
+                await leader.terminate()
+            else:
+                machine.slept += 20
+                await asyncio.wait([leader.task])
+        await _leading(world, replicas)
+        end = world.clock.now()
+        await world.wait(150)
+        problems = [judge(world.story, Case(uid=uid, created=at(0), until=end)) for uid in uids]
+        assert problems == [[]] * 12
+        assert [line["event"] for line in errors] == ["lease.lost"] * ways.count("stopped")
+        errors.clear()
+
+
+async def _leading(world: World, replicas: Sequence[tuple[Life, Machine]]) -> tuple[Life, Machine]:
+    """Who leads; waits for it."""
+    while True:
+        for life, machine in replicas:
+            if life.operator.leading.is_set() and not life.task.done():
+                return life, machine
+        await world.wait(0.1)

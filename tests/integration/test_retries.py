@@ -51,7 +51,7 @@ async def test_a_job_whose_answer_was_lost_is_a_run_when_the_next_slot_comes_due
             await world.wait(5)
         world.fault(Fault(action=lost, verb="create", resource="jobs", phase="after"))
         no_jobs(world, nth=2)
-        await world.until(at(3, 40))
+        await world.until(at(3, 5))
         world.kube.faults.clear()
         await world.until(at(8))
         assert world.runs()[:3] == [at(1), at(2), at(3)]
@@ -88,7 +88,7 @@ async def test_a_slot_is_given_up_when_its_next_one_comes_due() -> None:
         uid = world.create()
         await world.until(at(1, 50))
         no_jobs(world)
-        await world.until(at(3, 30))
+        await world.until(at(3, 5))
         assert world.told() == [("Succeeded", 1), ("CreateFailed", 1)]
         world.kube.faults.clear()
         await world.until(at(4, 30))

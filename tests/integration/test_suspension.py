@@ -8,9 +8,10 @@ import pytest
 
 from cronschedule.api.names import SUSPENDED_LABEL
 from cronschedule.api.shapes import format_time
+from fakes.faults import Delay, Fault
 from fakes.objects import namespace
 from integration.judge import Case, judge
-from integration.world import FAKE_TIME, at, running
+from integration.world import FAKE_TIME, World, at, running
 
 pytestmark = [FAKE_TIME]
 
@@ -54,6 +55,23 @@ async def test_a_suspension_at_the_very_slot_gives_it_one_decision(policy: str, 
         case = Case(uid=uid, created=at(0), until=at(7), suspended=[(known, at(5, 30))])
         assert judge(world.story, case) == []
         assert world.runs()[-2:] == [at(6), at(7)]
+
+
+@pytest.mark.parametrize("policy", ["FireOnce", "Skip", "CatchUp"])
+async def test_does_a_suspension_while_a_job_is_being_created_hold_back_the_next_one(policy: str) -> None:
+    """The answer takes so long that another slot comes due before it, and the suspension before that."""
+    async with World(job_seconds=5) as world:
+        uid = world.create(misfirePolicy=policy, concurrencyPolicy="Allow")
+        await world.until(at(1, 45))
+        world.fault(Fault(action=Delay(25), verb="create", resource="jobs", phase="after"))
+        await world.start()
+        await world.until(at(1, 55))
+        world.suspend_tenant()
+        await world.until(at(4, 30))
+        assert world.runs() == [at(1)]
+        assert world.told() == [("Succeeded", 1), ("TenantSuspended", 1)]
+        case = Case(uid=uid, created=at(0), until=at(2), suspended=[(at(1, 56), at(4, 30))])
+        assert judge(world.story, case) == []
 
 
 @pytest.mark.parametrize("second", [59.9, 59.99, 60.0, 60.01, 60.1])

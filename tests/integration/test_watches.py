@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -64,6 +65,19 @@ async def test_a_job_that_changed_while_the_watch_was_silent_and_still_runs_is_r
         assert promises_kept(world, uid, until=at(2))
 
 
+async def test_does_a_run_that_no_watch_told_of_block_the_next_slots() -> None:
+    """The watch of Jobs is silent from before its Job was made until after it has ended."""
+    async with running(job_seconds=150) as world:
+        uid = world.create()
+        await world.until(at(0, 50))
+        silence(world, "jobs", times=math.inf)
+        await world.until(at(3, 20))
+        assert world.told() == [("Active", 1), ("Overlap", 2)]
+        await world.until(at(8, 30))
+        assert all(later - earlier >= 180 for earlier, later in pairwise(world.runs()))
+        assert promises_kept(world, uid, until=at(8))
+
+
 async def test_a_watch_of_jobs_that_stays_silent_delays_outcomes_but_no_slot() -> None:
     async with running() as world:
         uid = world.create(concurrencyPolicy="Allow")
@@ -99,7 +113,10 @@ async def test_a_watch_of_jobs_that_breaks_again_and_again_makes_no_slot_late(br
 
 @pytest.mark.parametrize("writes", [1, 3, 6, 10])
 async def test_a_first_list_of_jobs_that_is_out_of_date_breaks_no_promise(writes: int) -> None:
-    """A run is active, as long as three slots; a new operator sees the Jobs of some time ago first."""
+    """A run is active, as long as three slots; a new operator sees the Jobs of some time ago first.
+
+    Where its Job is not among them the run is told as deleted; it blocks the next slots all the same.
+    """
     async with running(job_seconds=150) as world:
         uid = world.create()
         await world.until(at(1, 30))
@@ -108,7 +125,9 @@ async def test_a_first_list_of_jobs_that_is_out_of_date_breaks_no_promise(writes
         await world.start()
         await world.until(at(4, 30))
         assert world.runs() == [at(1), at(4)]
-        assert world.told() == [("Succeeded", 1), ("Overlap", 2), ("Active", 1)]
+        told = world.told()
+        assert told[0] in [("Succeeded", 1), ("Deleted", 1)]
+        assert told[1:] == [("Overlap", 2), ("Active", 1)]
         assert promises_kept(world, uid, until=at(4))
 
 
@@ -251,3 +270,20 @@ async def test_a_schedule_made_anew_under_its_name_within_a_second_has_no_past()
         assert promises_kept(world, new, until=at(6))
         assert world.status()["counts"]["runs"] == 2
         assert [job.slot for job in world.story.jobs if job.owner == old] == [at(1)]
+
+
+@pytest.mark.parametrize("second", [0.0, 0.003, 0.006, 0.009, 0.012, 0.015, 0.018, 0.021, 0.024, 0.03, 0.05])
+async def test_does_nothing_of_a_run_under_way_go_to_the_schedule_made_anew_in_its_middle(
+    second: float,
+) -> None:
+    """Deleted and made anew in one instant, while a run of the old one is being created and recorded."""
+    async with running(job_seconds=20) as world:
+        old = world.create()
+        await world.until(at(2, second))
+        world.delete()
+        new = world.create()
+        await world.until(at(5, 30))
+        assert [job.slot for job in world.story.jobs if job.owner == new] == [at(3), at(4), at(5)]
+        assert {job.slot for job in world.story.jobs if job.owner == old} <= {at(1), at(2)}
+        assert world.status()["counts"]["runs"] == 3
+        assert judge(world.story, Case(uid=new, created=at(2), until=at(5))) == []

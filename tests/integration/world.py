@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field, replace
-from random import Random
 from typing import Any, Literal
 
 import pytest
@@ -28,6 +28,8 @@ from fakes.clock import LoopClock
 from fakes.faults import Answer, Fault
 from fakes.kube import CLIENT_SECONDS, FakeKube
 from fakes.objects import backfill, cron_schedule
+from integration.steps import Steps
+from seeded import SEED, chance
 
 FAKE_TIME = pytest.mark.looptime(noop_cycles=0)
 """Time jumps to the next timer once nothing can be done now."""
@@ -96,13 +98,27 @@ class Story:
 
 
 class RecordedKube(FakeKube):
-    """The fake API server with a memory."""
+    """The fake API server with a memory. With a seed, requests and events of watches take their time by chance."""
 
     def __init__(self, **options: Any) -> None:
         self.story = Story()
         self.on_job: Callable[[JobMade], None] = lambda _: None
         self._serving = False
+        self._dice = chance("network")
         super().__init__(**options)
+
+    def travel_seconds(self) -> float:
+        times = self._dice.uniform(0.05, 1.95) if SEED else 1.0
+        return super().travel_seconds() * times
+
+    async def watch(self, path: str, *, query: Mapping[str, str]) -> AsyncGenerator[dict[str, Any], None]:
+        time, before = asyncio.get_running_loop().time, 0.0
+        async with contextlib.aclosing(super().watch(path, query=query)) as events:
+            async for event in events:
+                if SEED and time() > before:  # else it was under way together with the one before
+                    await asyncio.sleep(self.travel_seconds())
+                before = time()
+                yield event
 
     def _count(self, call: Call) -> list[Fault]:
         self.story.requests.append(
@@ -154,12 +170,15 @@ class RecordedKube(FakeKube):
 class Cut:
     """Where an operator dies: at its `nth` write (1 is the first), before the server sees it or once it has acted.
 
-    `of` counts only writes such as `POST jobs` or `PUT status`: the method and the end of the path.
+    `of` counts only writes such as `POST jobs` or `PUT status`: the method and the end of the path. With `step` it is
+    at that moment of `steps.py` instead (0 only counts them), and with `ends` it is asked to end there, by SIGTERM.
     """
 
     nth: int = 1
-    phase: Literal["before", "after"]
+    phase: Literal["before", "after"] = "before"
     of: str = ""
+    step: int | None = None
+    ends: bool = False
 
 
 LEASES_PATH = f"/{LEASES.plural}"
@@ -201,7 +220,7 @@ class Line:
                 await self._die()
 
     def _is_last(self, what: str) -> bool:
-        if self._cut is None or self._cut.of not in ("", what):
+        if self._cut is None or self._cut.step is not None or self._cut.of not in ("", what):
             return False
         self._counted += 1
         return self._counted == self._cut.nth
@@ -242,19 +261,24 @@ class Life:
             self.elector = Elector(
                 api=self.line,
                 clock=clock,
-                random=Random(replica),
+                random=chance(replica),
                 election=settings.election,
                 namespace="default",
                 identity=replica,
             )
         self.operator = Operator(
-            api=self.line, settings=settings, clock=clock, random=Random(1), elector=self.elector
+            api=self.line, settings=settings, clock=clock, random=chance("operator"), elector=self.elector
         )
+        self.steps = None
+        if cut is not None and cut.step is not None:
+            self.steps = Steps(last=cut.step, on_last=self._end if cut.ends else self.cut_off)
         self.task = asyncio.create_task(self._run())
         self.ended = asyncio.Event()
 
     async def _run(self) -> None:
         inventory = self.operator.inventory
+        if self.steps is not None:
+            self.steps.begin()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.operator.run())
@@ -298,6 +322,9 @@ class Life:
                         raise error_from_status(event["object"])
                     since = event["object"]["metadata"]["resourceVersion"]
                     (drop if event["type"] == "DELETED" else take)(event["object"])
+
+    def _end(self) -> None:
+        self._ending = asyncio.get_running_loop().create_task(self.terminate(), context=Context())
 
     def cut_off(self) -> None:
         """Like SIGKILL: nothing is finished, nothing is told."""
@@ -375,13 +402,17 @@ class World:
 
     # The operator
 
-    def begin(self, *, cut: Cut | None = None, rest: float = 0) -> Life:
-        """Begin a life of the operator. Where it is cut off, the next one begins after `rest` seconds."""
+    def begin(self, *cuts: Cut, rest: float = 0) -> Life:
+        """Begin a life of the operator. Where it is cut off, the next one begins after `rest` seconds.
+
+        It dies at the first of `cuts`, the next one at the second.
+        """
         assert self.life is None, "the operator runs already"
+        cut = cuts[0] if cuts else None
         self.life = life = Life(self.kube, settings=self.settings, clock=self.clock, cut=cut)
         self.lives.append(life)
-        if cut is not None:
-            self._reviver = asyncio.create_task(self._revive(life, rest))
+        if cuts:
+            self._reviver = asyncio.create_task(self._revive(life, cuts[1:], rest))
         return life
 
     def begin_beside(
@@ -399,12 +430,12 @@ class World:
         await life.operator.ready.wait()
         return life
 
-    async def _revive(self, life: Life, rest: float) -> None:
+    async def _revive(self, life: Life, cuts: Sequence[Cut], rest: float) -> None:
         await life.ended.wait()
         if self.life is life:
             self.life = None
             await asyncio.sleep(rest)
-            self.begin()
+            self.begin(*cuts, rest=rest)
 
     def cut_off(self) -> None:
         assert self.life is not None

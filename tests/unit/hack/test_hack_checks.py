@@ -81,6 +81,14 @@ def test_what_follows_two_dashes_goes_to_pytest(monkeypatch: pytest.MonkeyPatch)
     assert ran == [["pytest", "0", "-k", "cron"]]
 
 
+def test_each_seed_is_a_run_of_the_tests_and_is_named_where_it_fails(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, ran = play(monkeypatch, "unit", "--seeds", "3", codes={"unit": [1]})
+    assert (code, len(ran)) == (1, 3)
+    assert "exit code 1 TEST_SEED=3" in capfd.readouterr().out
+
+
 def test_an_unknown_part_is_refused(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
