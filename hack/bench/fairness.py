@@ -25,7 +25,7 @@ MARKS = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """A Job, when it was first seen (UTC seconds), and the schedule and slot it is for."""
+    """A Job, when it was created or first seen (UTC seconds), and the schedule and slot it is for."""
 
     at: float
     namespace: str
