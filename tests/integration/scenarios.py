@@ -184,6 +184,12 @@ SCENARIOS = {
         script=[(at(2, 30), World.wipe_status)],
         end=at(4, 45),
     ),
+    "lost-ledger-and-jobs": Scenario(
+        spec={"successfulJobsHistoryLimit": 0},
+        job_seconds=5,
+        script=[(at(2, 30), World.wipe_status)],
+        end=at(4, 45),
+    ),
     "edited": Scenario(
         spec={"misfirePolicy": "CatchUp"},
         start=BACKLOG,

@@ -141,6 +141,21 @@ async def test_a_restore_under_catch_up_stays_within_the_caps() -> None:
         assert world.runs()[-1] == at(35)
 
 
+async def test_does_a_suspension_hold_that_was_over_and_that_a_restore_has_brought_back() -> None:
+    async with running() as world:
+        world.create()
+        await world.until(at(1, 30))
+        world.suspend_tenant()
+        await world.until(at(2, 30))
+        backup = world.kube.backup()
+        world.resume_tenant()
+        await world.until(at(5, 30))
+        world.kube.restore(backup)
+        await world.until(at(12, 30))
+        assert world.runs()[-1] <= at(7)
+        assert world.condition("Suspended")["status"] == "True"
+
+
 async def test_a_schedule_that_a_restore_took_away_is_gone() -> None:
     async with running() as world:
         backup = world.kube.backup()
@@ -165,12 +180,16 @@ async def test_a_clock_set_forward_makes_the_slots_in_between_due_within_two_sec
         assert world.told()[-2:] == [("Coalesced", 59), ("Active", 1)]
 
 
-async def test_a_clock_set_back_runs_nothing_again_and_goes_on_where_the_ledger_ends() -> None:
+@pytest.mark.parametrize("restart", [False, True], ids=["running", "started-anew"])
+async def test_a_clock_set_back_runs_nothing_again_and_goes_on_where_the_ledger_ends(restart: bool) -> None:  # noqa: FBT001
     async with running() as world:
         world.create()
         await world.until(at(90, 30))
         runs = world.runs()
         world.clock.step(-3600)
+        if restart:
+            await world.kill()
+            await world.start()
         written = len(world.story.statuses)
         await world.until(at(90, 30))
         assert world.runs() == runs

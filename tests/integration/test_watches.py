@@ -151,7 +151,7 @@ async def test_a_deletion_that_no_watch_told_of_is_found() -> None:
         world.create(schedule="5 * * * *")
         await world.until(at(0, 30))
         silence(world, "cronschedules", times=math.inf)
-        await world.wait(1)
+        await world.wait(5)  # listed once more, and watched in vain from then on
         world.delete()
         await world.until(at(4))
         world.kube.faults.clear()
@@ -163,7 +163,7 @@ async def test_a_deletion_that_no_watch_told_of_is_found() -> None:
 async def test_a_schedule_that_no_watch_told_of_is_found() -> None:
     async with running() as world:
         silence(world, "cronschedules", times=math.inf)
-        await world.wait(1)
+        await world.wait(5)  # listed once more, and watched in vain from then on
         uid = world.create()
         await world.until(at(5, 30))
         assert world.runs()[-3:] == [at(3), at(4), at(5)]
@@ -175,8 +175,10 @@ async def test_an_edit_that_no_watch_told_of_is_found_before_anything_is_written
         uid = world.create()
         await world.until(at(1, 30))
         silence(world, "cronschedules", times=math.inf)
-        await world.wait(1)
+        await world.wait(5)  # listed once more, and watched in vain from then on
         world.edit(schedule="*/4 * * * *")
+        await world.until(at(2, 1))
+        assert world.status()["schedule"]["expression"] == "*/4 * * * *"
         await world.until(at(6, 30))
         assert world.status()["schedule"]["expression"] == "*/4 * * * *"
         assert world.runs()[-1] == at(4)
@@ -189,7 +191,7 @@ async def test_a_suspension_that_no_watch_told_of_is_found_within_two_minutes(re
         world.create()
         await world.until(at(1, 30))
         silence(world, resource, times=math.inf)
-        await world.wait(1)
+        await world.wait(5)  # listed once more, and watched in vain from then on
         if resource == "namespaces":
             world.suspend_tenant()
         else:
