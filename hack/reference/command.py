@@ -8,9 +8,15 @@ import sys
 from environment import ROOT
 from reference.licences import LicenceError, build_licences_page
 from reference.metrics import build_metrics_page
+from reference.mutations import build_mutations_page
 from reference.page import build_page
 
-PAGES = {"reference.md": build_page, "metrics.md": build_metrics_page, "licences.md": build_licences_page}
+PAGES = {
+    "reference.md": build_page,
+    "metrics.md": build_metrics_page,
+    "licences.md": build_licences_page,
+    "mutations.md": build_mutations_page,
+}
 
 
 def main() -> int:
