@@ -128,9 +128,10 @@ class OperatorProcess:
         return self._process is not None and self._process.poll() is None
 
     def wait(self, within: float = 30) -> int:
-        """Wait until it ends by itself; its exit code. Raises LocalkubeError when it does not."""
+        """Wait until it ends by itself, or has; its exit code. Raises LocalkubeError when it does not."""
+        assert self._process is not None, "it was never started"
         try:
-            return self._running_process().wait(within)
+            return self._process.wait(within)
         except subprocess.TimeoutExpired:
             raise LocalkubeError(f"The operator still runs after {within:.0f} s.") from None
 

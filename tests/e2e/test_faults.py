@@ -16,6 +16,7 @@ from cronschedule.api.names import job_name
 from e2e.world import World, cron_schedule, eventually, jobs_created, minutely_until, pod, this_minute
 from faults import FaultProxy, Plan, Rule
 from localkube import Cluster, OperatorProcess
+from seeded import SEED
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
 SCHEDULES, SLOTS = 3, 4
@@ -80,7 +81,7 @@ def test_is_each_slot_run_once_while_requests_fail(
     world: World, own_cluster: Cluster, proxy: FaultProxy, own_operator: OperatorProcess, rule: Rule
 ) -> None:
     known = len(proxy.faults())
-    proxy.carry_out(Plan(seed=1, rules=(rule,)))
+    proxy.carry_out(Plan(seed=SEED, rules=(rule,)))
     _all_is_made_good(world, own_cluster)
     assert len(proxy.faults()) > known, "no fault was met"
 
@@ -101,7 +102,7 @@ def test_is_each_slot_run_once_while_watches_fail(
     world: World, own_cluster: Cluster, proxy: FaultProxy, own_operator: OperatorProcess, rule: Rule
 ) -> None:
     known = len(proxy.faults())
-    proxy.carry_out(Plan(seed=1, rules=(rule,)))
+    proxy.carry_out(Plan(seed=SEED, rules=(rule,)))
     own_operator.restart(**SETTINGS)
     _all_is_made_good(world, own_cluster, within=150)
     assert len(proxy.faults()) > known, "no fault was met"
