@@ -37,9 +37,9 @@ DOWN = 3.0
 """Seconds until a replica that ended is started again."""
 
 CALM = 90.0
-NOTICE = 75.0
+NOTICE = 130.0
 """Seconds within which a suspension must have been seen, even where the watch of Namespaces has been silent: they are
-listed every minute."""
+listed every minute, and what differs twice in a row is believed."""
 
 SUSPENSION = (20.0, 200.0)
 RESUMPTION = (20.0, 100.0)
