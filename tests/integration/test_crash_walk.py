@@ -46,6 +46,18 @@ async def test_does_no_crash_at_a_write_that_is_found_minutes_later_break_a_prom
     assert broken == {}
 
 
+@pytest.mark.parametrize("name", FEW)
+async def test_does_no_write_that_arrives_when_the_next_one_is_at_work_break_a_promise(name: str) -> None:
+    broken = {}
+    for nth in range(1, (await golden(name)).writes + 1):
+        told = await play(STORIES[name], Cut(nth=nth, phase="late"))
+        assert len(told.world.lives) == 2, f"it did not die at write {nth}"
+        WALKED[name] += 1
+        if told.problems:
+            broken[f"late write {nth}"] = told.problems
+    assert broken == {}
+
+
 async def walk(name: str, *before: Cut, ends: bool = False, rest: int = 0) -> dict[str, list[str]]:
     """Die at each moment of the life that follows those of `before`; what was broken, by moment.
 

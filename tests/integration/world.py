@@ -168,18 +168,22 @@ class RecordedKube(FakeKube):
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Where an operator dies: at its `nth` write (1 is the first), before the server sees it or once it has acted.
+    """Where an operator dies: at its `nth` write (1 is the first), before the server sees it or once it has acted, or
+    `LATE` seconds before it does.
 
     `of` counts only writes such as `POST jobs` or `PUT status`: the method and the end of the path. With `step` it is
     at that moment of `steps.py` instead (0 only counts them), and with `ends` it is asked to end there, by SIGTERM.
     """
 
     nth: int = 1
-    phase: Literal["before", "after"] = "before"
+    phase: Literal["before", "after", "late"] = "before"
     of: str = ""
     step: int | None = None
     ends: bool = False
 
+
+LATE = 0.5
+"""Seconds that the last request of one that has died may be on its way."""
 
 LEASES_PATH = f"/{LEASES.plural}"
 
@@ -211,13 +215,21 @@ class Line:
             options["fence"]()  # what it stops never comes to the line
         self.writes += 1
         last = self._is_last(f"{method} {path.rpartition('/')[2]}")
-        if last and self._cut is not None and self._cut.phase == "before":
+        if last and self._cut is not None and self._cut.phase != "after":
+            if self._cut.phase == "late":
+                sending = self._send_late(method, path, **options)
+                self._late = asyncio.get_running_loop().create_task(sending, context=Context())
             await self._die()
         try:
             return await self._kube.request(method, path, **options)
         finally:
             if last:
                 await self._die()
+
+    async def _send_late(self, method: str, path: str, **options: Any) -> None:
+        await asyncio.sleep(LATE)
+        with contextlib.suppress(KubeError):
+            await self._kube.request(method, path, **options)
 
     def _is_last(self, what: str) -> bool:
         if self._cut is None or self._cut.step is not None or self._cut.of not in ("", what):
