@@ -7,6 +7,7 @@ credentials that cannot be used. The lease is given back in the end, whatever th
 """
 
 import asyncio
+import gc
 import random
 import signal
 import socket
@@ -31,6 +32,10 @@ from cronschedule.runtime.metrics import Metrics
 from cronschedule.runtime.operator import Operator
 from cronschedule.runtime.settings import Settings, SettingsError, read_settings
 
+GARBAGE = 10_000
+"""After how many new objects Python looks for garbage that its reference counts miss, of which there is little here. By
+its default, 700, that took a sixth of the CPU of a cold start."""
+
 log = structlog.get_logger("cronschedule")
 
 
@@ -43,6 +48,7 @@ def main() -> int:
         print(f"cronschedule-operator: {error}", file=sys.stderr)
         return 2
     set_up_logs(level=settings.log_level, form=settings.log_format)
+    gc.set_threshold(GARBAGE)
     return uvloop.run(_operate(settings, credentials))
 
 

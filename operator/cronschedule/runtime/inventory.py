@@ -4,10 +4,11 @@ Fed by the watches, by the audit, and by the answers to our own writes, which co
 what is held (by resourceVersion, for the same UID) is ignored. Every change pokes the schedules that it touches.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from cronschedule.api import names
 from cronschedule.api.mistakes import Mistake, read_status
@@ -34,8 +35,8 @@ class Entry:
     adopted: bool
     acknowledged: int
     deleting: bool
-    spec: str
-    status: str
+    spec: bytes
+    status: bytes
 
     @property
     def key(self) -> Key:
@@ -84,12 +85,10 @@ class Inventory:
 
     def take_schedule(self, body: Mapping[str, Any]) -> None:
         """A CronSchedule as a watch or a list shows it; told on, unless what is held is as new."""
-        entry = _entry(body)
-        known = self.schedules.get(entry.key)
-        if entry.owner.uid in self.gone or (known is not None and known.version >= entry.version):
-            return
-        self._hold(entry)
-        self.on_change(entry.key)
+        if self._is_news(body):
+            entry = _entry(body)
+            self._hold(entry)
+            self.on_change(entry.key)
 
     def take_answer(self, body: Mapping[str, Any]) -> None:
         """A CronSchedule as a write of ours left it; nobody need be told. A watch may have been faster."""
@@ -109,6 +108,13 @@ class Inventory:
         if known is not None and known.owner.uid == uid:
             self._forget(known)
             self.on_change(key)
+
+    def _is_news(self, body: Mapping[str, Any]) -> bool:
+        """Whether this is newer than what is held. Most that is watched is not: it echoes what we wrote."""
+        metadata = body["metadata"]
+        known = self.schedules.get((metadata["namespace"], metadata["name"]))
+        is_newer = known is None or known.version < int(metadata["resourceVersion"])
+        return is_newer and metadata["uid"] not in self.gone
 
     def _hold(self, entry: Entry) -> None:
         known = self.schedules.get(entry.key)
@@ -212,8 +218,8 @@ class Inventory:
         tenant = self.tenants.get(key[0])
         if entry is None or entry.deleting or tenant is None or tenant.terminating:
             return None
-        read = read_schedulable(json.loads(entry.spec), name=entry.owner.name, unknown="ignore")
-        status = read_status(json.loads(entry.status))
+        read = read_schedulable(from_json(entry.spec), name=entry.owner.name, unknown="ignore")
+        status = read_status(from_json(entry.status))
         if isinstance(status, list):  # not ours, or damaged: as good as none
             status = CronScheduleStatus()
         jobs = self.jobs_of(entry.owner)
@@ -244,8 +250,8 @@ def _entry(body: Mapping[str, Any]) -> Entry:
         adopted=names.ADOPTED_AT in annotations,
         acknowledged=read_time(annotations.get(names.ACKNOWLEDGED)) or 0,
         deleting=bool(metadata.get("deletionTimestamp")),
-        spec=json.dumps(body.get("spec") or {}, separators=(",", ":")),
-        status=json.dumps(body.get("status") or {}, separators=(",", ":")),
+        spec=to_json(body.get("spec") or {}),
+        status=to_json(body.get("status") or {}),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Self
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
+from pydantic_core import from_json, to_json
 
 from cronschedule import __version__
 from cronschedule.runtime.credentials import Credentials
@@ -90,7 +90,7 @@ class HttpApi:
             fence()
         if body is not None:
             headers["Content-Type"] = content_type
-            data = _Body(json.dumps(body, separators=(",", ":")).encode(), fence)
+            data = _Body(to_json(body), fence)
         if method in ("POST", "PUT", "PATCH"):
             query = {"fieldManager": FIELD_MANAGER, **(query or {})}
         limit = aiohttp.ClientTimeout(total=timeout or REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -221,7 +221,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _parse(raw: bytes, method: str, path: str) -> Any:
     try:
-        return json.loads(raw)
+        return from_json(raw)
     except ValueError as error:
         raise Unreachable(f"{method} {path}: the answer is not JSON") from error
 
@@ -232,7 +232,7 @@ async def _error(response: aiohttp.ClientResponse) -> ApiError:
     wait = response.headers.get("Retry-After", "")
     retry_after = float(wait) if wait.isdecimal() else None
     try:
-        told = json.loads(raw)
+        told = from_json(raw)
     except ValueError:
         text = raw[:256].decode("utf-8", "replace") if response.content_type == "text/plain" else ""
         told = {"kind": "Status", "reason": response.reason, "message": text.strip()}
