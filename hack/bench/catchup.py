@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bench import live, manifests
+from bench.backlogs import BEHIND, Options, behind_by_hours, hourly, set_up, slots_of
 from bench.budget import Check
 from bench.evidence import gather, read_lines
 from bench.fairness import Start, lag_check, order_checks, pace_checks, settled_checks, share_check
@@ -31,46 +31,14 @@ from bench.herd import complaints_of
 from bench.judge import judge
 from bench.plot import steps
 from bench.records import Evidence
-from bench.scene import CREATORS, TUNED, Notes, Scene, scene, wait_until
-from bench.times import MINUTE, format_time, next_minute, parse_time, say, wait_till
+from bench.scene import TUNED, Notes, Scene, scene, wait_until
+from bench.times import MINUTE, next_minute, say, wait_till
 from localkube import OperatorProcess
 
-BEHIND, ALONE, CROWD = "behind", "alone", "crowd"
-RAN_AGO = 5
-"""Minutes since the newest slot of a backlog: it is missed, and the next one is far away."""
+ALONE, CROWD = "alone", "crowd"
 CROWD_SIZE = 200
 LONGEST_TURN = 5.0
 """Seconds from the end of a lone backlog's run to its next, at most: two turns of its namespace, and its status."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """`minutes` of live schedules alone; `calm` minutes of backlogs before the first kill; the budget per minute."""
-
-    tenants: int
-    schedules: int
-    hours: int
-    live: int
-    minutes: int
-    calm: int
-    kills: int
-    per_minute: int
-    per_namespace: int
-    seed: int
-    pods: bool
-
-    @property
-    def slots(self) -> int:
-        """How many slots a backlog has: one an hour."""
-        return self.hours
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return {
-            "CRONSCHEDULE_CATCH_UP_PER_MINUTE": f"{self.per_minute}",
-            "CRONSCHEDULE_CATCH_UP_PER_MINUTE_AND_NAMESPACE": f"{self.per_namespace}",
-            "CRONSCHEDULE_CATCH_UP_ACTIVE": "200" if self.pods else "100000",
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +70,7 @@ def measure(options: Options, folder: Path) -> Outcome:
             wait_till(calm_from + options.minutes * MINUTE + 30)
             say("live schedules alone: measured")
         waits, crowd_runs = _lone_and_crowd(place, operator, options) if options.pods else ([], 0)
-        _set_up(place, list(_behind(options)), hours=options.hours)
+        set_up(place, list(behind_by_hours(options)), hours=options.hours)
         begin = time.time()
         operator.start(**options.settings)
         say("backlogs begin")
@@ -152,7 +120,7 @@ def _gathered(
         waits=waits,
         crowd_runs=crowd_runs,
         evidence=evidence,
-        expected={body["metadata"]["uid"]: _slots_of(body, options) for body in behind},
+        expected={body["metadata"]["uid"]: slots_of(body, options) for body in behind},
         statuses=[body.get("status") or {} for body in behind],
         complaints=complaints_of(operator),
     )
@@ -252,63 +220,13 @@ def plot(outcome: Outcome) -> str:
     )
 
 
-# The schedules
-
-
-def _behind(options: Options) -> Iterator[dict[str, Any]]:
-    for tenant in manifests.namespaces(options.tenants):
-        for number in range(options.schedules):
-            yield _hourly(tenant, f"{BEHIND}-{number:02}", options)
-
-
-def _hourly(namespace: str, name: str, options: Options) -> dict[str, Any]:
-    """A schedule of every hour; where its Jobs never end, each of its slots may have one at the same time."""
-    minute = (int(time.time()) // MINUTE - RAN_AGO) % 60
-    side_by_side = {"concurrencyPolicy": "Allow", "catchUp": {"maxConcurrent": 10}}
-    return manifests.cron_schedule(
-        namespace,
-        name,
-        manifests.job_spec(suspend=not options.pods),
-        **({} if options.pods else side_by_side),
-        schedule=f"{minute} * * * *",
-        misfirePolicy="CatchUp",
-        maxStaleness="24h",
-    )
-
-
-def _slots_of(body: dict[str, Any], options: Options) -> list[int]:
-    """The slots of its backlog: its minute of each hour before it was created."""
-    minute = int(body["spec"]["schedule"].split()[0])
-    created = int(parse_time(body["metadata"]["creationTimestamp"]))
-    newest = (created // MINUTE // 60 * 60 + minute) * MINUTE
-    newest -= 3600 if newest > created else 0
-    return [newest - 3600 * ago for ago in reversed(range(options.slots))]
-
-
-def _set_up(place: Scene, bodies: Sequence[dict[str, Any]], *, hours: int) -> None:
-    """Create schedules with ledgers that end so many hours ago, while the operator does not run."""
-    place.create("cronschedules", bodies)
-    then = format_time(time.time() - 3600 * hours)
-
-    def one(body: dict[str, Any]) -> None:
-        spec, metadata = body["spec"], body["metadata"]
-        text = {"expression": spec["schedule"], "timeZone": spec["timeZone"]}
-        place.api.patch_namespaced_custom_object_status(
-            "cronschedule.dev", "v1alpha1", metadata["namespace"], "cronschedules", metadata["name"],
-            {"status": {"schedule": text, "lastDecidedTime": then}},
-        )  # fmt: skip
-
-    with ThreadPoolExecutor(CREATORS) as pool:
-        list(pool.map(one, bodies))
-
-
 # The course of it
 
 
 def _lone_and_crowd(place: Scene, operator: OperatorProcess, options: Options) -> tuple[list[float], int]:
     """Until the lone backlog is worked off: how long it waited for each turn, and how many runs the many had."""
-    crowd = [_hourly(CROWD, f"{CROWD}-{number:03}", options) for number in range(CROWD_SIZE)]
-    _set_up(place, [*crowd, _hourly(ALONE, ALONE, options)], hours=options.hours)
+    crowd = [hourly(CROWD, f"{CROWD}-{number:03}", options) for number in range(CROWD_SIZE)]
+    set_up(place, [*crowd, hourly(ALONE, ALONE, options)], hours=options.hours)
     with operator.started(**options.settings):
         wait_until(
             lambda: _runs(place, ALONE) == options.slots,

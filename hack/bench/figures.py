@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-MEBI = 1024 * 1024
+KIBI = 1024
+MEBI = 1024 * KIBI
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -31,3 +32,11 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 def mebibytes(number: float) -> str:
     return f"{number / MEBI:.1f} MiB"
+
+
+def micro(seconds: float) -> str:
+    """Microseconds, or whatever is nearest."""
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

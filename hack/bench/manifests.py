@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench.evidence import SLOT
+from bench.times import format_time
+
 DURATION = "demo.cronschedule.dev/duration"
 OUTCOME = "demo.cronschedule.dev/outcome"
 
@@ -45,3 +48,9 @@ def cron_job(namespace: str, name: str, job: dict[str, Any], **spec: Any) -> dic
         "metadata": {"namespace": namespace, "name": name},
         "spec": {"timeZone": "Etc/UTC", **spec, "jobTemplate": {"spec": job}},
     }
+
+
+def job(namespace: str, name: str, spec: dict[str, Any], slot: int) -> dict[str, Any]:
+    """A Job that says for which slot it is, as those of the two above do."""
+    metadata = {"namespace": namespace, "name": name, "annotations": {SLOT: format_time(slot)}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}

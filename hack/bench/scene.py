@@ -8,19 +8,23 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.client import patch_status, post, send
 from bench.errors import BenchError
 from bench.watcher import connect
 from localkube import Cluster, OperatorProcess
+from localkube.operator_process import READY_WITHIN
 
 HERE = Path(__file__).resolve().parent
 CRDS = HERE.parent.parent / "crds"
-CREATORS = 8
+PAGE = 500
+CRONSCHEDULES = ("cronschedule.dev", "v1alpha1", "cronschedules")
+COMPONENTS = ("kube-apiserver", "etcd", "kube-controller-manager")
+JUDGED = "audit-policy.yaml"
 TUNED = (
     "kube-controller-manager=kube-api-qps=2000",
     "kube-controller-manager=kube-api-burst=4000",
@@ -73,33 +77,47 @@ class Scene:
     def operator_log(self) -> Path:
         return self.folder / "operator.log"
 
-    def operator(self, *, profile: Path | None = None) -> OperatorProcess:
+    def operator(self, *, profile: Path | None = None, ready_within: float = READY_WITHIN) -> OperatorProcess:
         """The operator, not yet started. With `profile`, cProfile writes there when it ends."""
         profiler = ["-m", "cProfile", "-o", str(profile)] if profile else []
         command = [sys.executable, *profiler, "-m", "cronschedule"]
-        return OperatorProcess(self.cluster.kubeconfig, self.operator_log, command)
+        return OperatorProcess(self.cluster.kubeconfig, self.operator_log, command, ready_within=ready_within)
 
     def create_namespaces(self, names: Iterable[str]) -> None:
         namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
         self.cluster.kubectl.apply(*namespaces)
 
-    def create(self, plural: str, bodies: Sequence[dict[str, Any]]) -> None:
+    def create(self, plural: str, bodies: Iterable[dict[str, Any]]) -> None:
         """Create these objects, several at a time."""
+        send(self.cluster.kubeconfig, (post(plural, body) for body in bodies))
 
-        def one(body: dict[str, Any]) -> None:
-            group, version = body["apiVersion"].split("/")
-            self.api.create_namespaced_custom_object(
-                group, version, body["metadata"]["namespace"], plural, body
-            )
-
-        with ThreadPoolExecutor(CREATORS) as pool:
-            list(pool.map(one, bodies))
+    def set_status(
+        self, bodies: Iterable[dict[str, Any]], status: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> None:
+        """Change the statuses of these CronSchedules."""
+        calls = (patch_status("cronschedules", body, status(body)) for body in bodies)
+        send(self.cluster.kubeconfig, calls)
 
     def schedules(self) -> list[dict[str, Any]]:
         """All CronSchedules as they stand."""
-        listed = self.api.list_cluster_custom_object("cronschedule.dev", "v1alpha1", "cronschedules")
-        bodies: list[dict[str, Any]] = listed["items"]
-        return bodies
+        return list(self._each_schedule())
+
+    def taken_up(self) -> int:
+        """How many CronSchedules the operator knows."""
+        return sum(body.get("status", {}).get("observedGeneration", 0) > 0 for body in self._each_schedule())
+
+    def _each_schedule(self) -> Iterator[dict[str, Any]]:
+        """A page at a time: a hundred thousand would not fit into memory as they come."""
+        token = None
+        while token != "":
+            page = self.api.list_cluster_custom_object(*CRONSCHEDULES, limit=PAGE, _continue=token)
+            yield from page["items"]
+            token = page["metadata"].get("continue", "")
+
+    def processes(self) -> dict[str, int]:
+        """The components that everything waits for, and their process ids."""
+        running = self.cluster.components()
+        return {name: pid for name in COMPONENTS if (pid := running.get(name))}
 
     def is_set(self) -> bool:
         """Whether CronSchedules are served and the watcher follows."""
@@ -114,10 +132,13 @@ class Scene:
 
 
 @contextlib.contextmanager
-def scene(folder: Path, *, extra_args: Iterable[str] = ()) -> Iterator[Scene]:
-    """A fresh cluster, gone afterwards; what was seen stays in `folder`. Raises LocalkubeError, BenchError."""
+def scene(folder: Path, *, extra_args: Iterable[str] = (), bodies: bool = True) -> Iterator[Scene]:
+    """A fresh cluster, gone afterwards; what was seen stays in `folder`. Raises LocalkubeError, BenchError.
+
+    Without `bodies` the audit log tells of requests only: a judge needs more, but writing that takes its time.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    policy = f"kube-apiserver=audit-policy-file={HERE / 'audit-policy.yaml'}"
+    policy = f"kube-apiserver=audit-policy-file={HERE / (JUDGED if bodies else 'audit-requests.yaml')}"
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(
             Cluster.up(audit_log=folder / "audit.jsonl", extra_args=[policy, *extra_args])

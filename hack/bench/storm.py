@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import live, manifests
-from bench.budget import OURS, Check
+from bench.budget import Check
 from bench.evidence import read_lines
 from bench.fairness import lag_check
 from bench.figures import mebibytes, percentile, table
 from bench.herd import complaints_of
-from bench.scene import CREATORS, Notes, Scene, scene, wait_until
+from bench.scene import Notes, Scene, scene, wait_until
+from bench.subjects import OperatorSubject
 from bench.times import MINUTE, next_minute, say, wait_till
 from bench.traffic import Request, read_requests
 from bench.usage import Usage, usage
@@ -29,6 +30,7 @@ from bench.usage import Usage, usage
 QUIET, LOUD = "quiet", "loud"
 NEVER_DUE = ("0 0 1 1 *", "0 0 2 1 *")
 """What the loud tenant's schedules are edited to and fro between."""
+EDITORS = 8
 TAKEN_UP_A_SECOND = 20
 """What is waited for at most, on any machine."""
 
@@ -113,7 +115,7 @@ def report(outcome: Outcome) -> str:
     """The figures as a table."""
     options = outcome.options
     seconds = options.minutes * MINUTE
-    ours = [request for request in outcome.requests if request.client in OURS]
+    ours = [request for request in outcome.requests if request.client in OperatorSubject.clients]
     writes = sum(request.resource == "cronschedules/status" for request in ours)
     rows = [
         ["schedules", f"{options.live} due every minute, {options.loud} of another tenant"],
@@ -173,5 +175,5 @@ def _storm(place: Scene, options: Options, names: list[str], *, until: float) ->
             )
             made += 1
 
-    with ThreadPoolExecutor(CREATORS) as pool:
-        return sum(pool.map(lambda _: edit(), range(CREATORS)))
+    with ThreadPoolExecutor(EDITORS) as pool:
+        return sum(pool.map(lambda _: edit(), range(EDITORS)))

@@ -30,18 +30,23 @@ CAUSES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request. `resource` has its subresource: `cronschedules/status`. `at`: when it came, UTC seconds."""
+    """One request. `resource` has its subresource: `cronschedules/status`. `at`, `end`: when it came and when it was
+    answered, UTC seconds."""
 
     client: str
     verb: str
     resource: str
     code: int
     at: float
+    end: float
     uri: str
 
     @property
     def failed(self) -> bool:
         return self.code >= 400
+
+    def is_write_of(self, resource: str) -> bool:
+        return self.verb in ("update", "patch") and self.resource == resource and not self.failed
 
 
 def read_requests(events: Iterable[Mapping[str, Any]], *, begin: float, end: float) -> list[Request]:
@@ -61,6 +66,7 @@ def read_requests(events: Iterable[Mapping[str, Any]], *, begin: float, end: flo
                 resource=f"{resource}/{part}" if part else resource,
                 code=(event.get("responseStatus") or {}).get("code", 0),
                 at=at,
+                end=parse_time(event["stageTimestamp"]),
                 uri=event["requestURI"],
             )
         )

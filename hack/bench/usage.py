@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.errors import BenchError
+from bench.figures import KIBI
 
-KIB = 1024
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,6 +33,6 @@ def usage(pid: int) -> Usage:
         raise BenchError(f"Process {pid} has ended.")
     return Usage(
         cpu=(int(fields[11]) + int(fields[12])) / TICKS,
-        rss=int(told["VmRSS"].split()[0]) * KIB,
-        peak=int(told["VmHWM"].split()[0]) * KIB,
+        rss=int(told["VmRSS"].split()[0]) * KIBI,
+        peak=int(told["VmHWM"].split()[0]) * KIBI,
     )

@@ -33,8 +33,16 @@ READY_WITHIN = 30.0  # seconds
 class OperatorProcess:
     """At most one process at a time; its log lines of all starts stay in one file."""
 
-    def __init__(self, kubeconfig: Path, log: Path, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path,
+        log: Path,
+        command: Sequence[str] = COMMAND,
+        *,
+        ready_within: float = READY_WITHIN,
+    ) -> None:
         self.kubeconfig, self.log, self._command = Path(kubeconfig), log, tuple(command)
+        self._ready_within = ready_within
         self._clock = log.with_suffix(".clock")
         self._process: subprocess.Popen[bytes] | None = None
         self._settings: dict[str, str] = {}
@@ -45,8 +53,7 @@ class OperatorProcess:
         """Start it and wait until it says that it is ready.
 
         `settings` are environment variables, above those of `started` and of ALONE; `clock` is how far its wall clock
-        is off, such as `+6h`. Raises LocalkubeError with the end of its log when it ends, or is not ready within
-        READY_WITHIN.
+        is off, such as `+6h`. Raises LocalkubeError with the end of its log when it ends, or is not ready in time.
         """
         if self.running():
             raise LocalkubeError("The operator runs already.")
@@ -65,7 +72,7 @@ class OperatorProcess:
             self._process = subprocess.Popen(
                 self._command, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file
             )
-        self.wait_for(lambda line: line.get("event") == READY, within=READY_WITHIN)
+        self.wait_for(lambda line: line.get("event") == READY, within=self._ready_within)
 
     @contextlib.contextmanager
     def started(self, *, clock: str | None = None, **settings: str) -> Iterator[OperatorProcess]:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from bench.budget import Check, check, tell
+from bench.budget import Check, check, compare, tell
 from bench.figures import MEBI, percentile, table
 from bench.herd import Outcome
+from bench.subjects import SUBJECTS
 from bench.traffic import Request, client_of, per_run, read_requests, tell_reads
 from bench.usage import Usage
 
@@ -14,7 +15,7 @@ OPERATOR = "cronschedule-operator"
 
 
 def request(verb: str, resource: str, client: str = OPERATOR, uri: str = "/x") -> Request:
-    return Request(client=client, verb=verb, resource=resource, code=200, at=0.0, uri=uri)
+    return Request(client=client, verb=verb, resource=resource, code=200, at=0.0, end=0.1, uri=uri)
 
 
 def one_run() -> list[Request]:
@@ -24,14 +25,16 @@ def one_run() -> list[Request]:
 
 def outcome(*extra: Request, **changes: Any) -> Outcome:
     """A hundred runs within the budget, and what else was asked."""
-    usage = Usage(cpu=1.0, rss=80 * MEBI, peak=90 * MEBI)
+    usage = {"operator": Usage(cpu=1.0, rss=80 * MEBI, peak=90 * MEBI)}
     fields: dict[str, Any] = {
-        "subject": "CronSchedule",
+        "subject": SUBJECTS["operator"],
         "expected": 100,
         "seconds": 14.0,
         "lags": [0.5] * 100,
         "spans": [1.0],
         "requests": [*one_run() * 100, *extra],
+        "records": 100,
+        "recorded": 2.0,
         "before": usage,
         "after": usage,
     }
@@ -58,7 +61,7 @@ def test_does_the_budget_hold() -> None:
         pytest.param(outcome(request("get", "namespaces", "kopf")), "GETs", id="a-get-by-kopf"),
         pytest.param(outcome(lags=[0.5] * 98 + [2.1] * 2), "p99 of slot to Job", id="two-of-a-hundred-late"),
         pytest.param(
-            outcome(after=Usage(cpu=2.0, rss=1, peak=121 * MEBI)),
+            outcome(after={"operator": Usage(cpu=2.0, rss=1, peak=102 * MEBI)}),
             "RSS at most",
             id="memory-that-was-given-back",
         ),
@@ -90,11 +93,52 @@ def test_is_the_verdict_told() -> None:
     ]
 
 
+def test_are_lags_compared_with_no_number_of_seconds_where_others_were_measured() -> None:
+    late = outcome(lags=[9.0] * 100)
+    assert "p99 of slot to Job" not in [line.what for line in check(late, compared=True)]
+
+
+def of_others(name: str, **changes: Any) -> Outcome:
+    return outcome(subject=SUBJECTS[name], before={}, after={}, **changes)
+
+
+def ratios(*rounds: list[Outcome]) -> dict[str, tuple[str, bool]]:
+    return {line.what: (line.seen, line.holds) for line in compare(rounds)}
+
+
+def test_how_do_ours_compare_with_the_others() -> None:
+    ours = outcome(lags=[1.0] * 99 + [3.0], spans=[1.0], recorded=6.0)
+    tuned = of_others("tuned", lags=[2.0] * 98 + [5.0] * 2, recorded=3.0)
+    raw = of_others("raw", spans=[0.5], records=0)
+    assert ratios([ours, tuned, raw]) == {
+        "p50 / tuned CronJob's": ("0.50", True),
+        "p99 / tuned CronJob's": ("0.20", True),
+        "Jobs and records / tuned CronJob's": ("1.20", True),
+        "Jobs a second / raw POSTs": ("0.50", False),
+    }
+
+
+def test_is_the_median_of_the_rounds_told() -> None:
+    tuned = of_others("tuned", lags=[1.0] * 100)
+    rounds = [[outcome(lags=[lag] * 100), tuned] for lag in (0.5, 9.0, 0.7)]
+    assert ratios(*rounds)["p99 / tuned CronJob's"] == ("0.70 (0.50, 9.00, 0.70)", True)
+
+
+def test_is_a_whole_with_a_record_missing_no_whole() -> None:
+    tuned = of_others("tuned")
+    assert ratios([outcome(records=99), tuned])["Jobs and records / tuned CronJob's"] == ("inf", False)
+
+
+def test_is_nothing_compared_where_nothing_else_was_measured() -> None:
+    assert ratios([outcome()]) == {}
+
+
 def audit(stage: str, verb: str, at: str = "2027-01-15T08:00:01Z", code: int = 200) -> dict[str, Any]:
     return {
         "stage": stage,
         "verb": verb,
         "requestReceivedTimestamp": at,
+        "stageTimestamp": at,
         "userAgent": "cronschedule-operator/0.1.0",
         "objectRef": {"resource": "cronschedules", "subresource": "status"},
         "responseStatus": {"code": code},
