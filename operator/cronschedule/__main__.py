@@ -74,13 +74,15 @@ async def _operate(settings: Settings, credentials: Credentials) -> int:
         add_metrics(app, operator, clock, per_schedule=settings.metrics_per_schedule)
         try:
             async with serving(app, settings.health_port):
-                return await _run(operator, credentials, signalled)
+                return await _run(operator, settings, credentials, signalled)
         except PortTaken as error:
             print(f"cronschedule-operator: {error}", file=sys.stderr)
             return 2
 
 
-async def _run(operator: Operator, credentials: Credentials, signalled: asyncio.Event) -> int:
+async def _run(
+    operator: Operator, settings: Settings, credentials: Credentials, signalled: asyncio.Event
+) -> int:
     """Run the parts, and kopf once all is known, until one of them ends; the exit status."""
     parts = asyncio.create_task(operator.run())
     # When kopf ends it cancels every task that began after it; ours shall end in their own order.
@@ -88,9 +90,12 @@ async def _run(operator: Operator, credentials: Credentials, signalled: asyncio.
         return 0
     chassis = asyncio.create_task(
         kopf.operator(
-            registry=build_registry(inventory=operator.inventory, credentials=credentials),
+            registry=build_registry(
+                inventory=operator.inventory, credentials=credentials, namespaces=settings.namespaces
+            ),
             settings=build_settings(),
-            clusterwide=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
             standalone=True,
             stop_flag=signalled,  # a signal that came before kopf took them over
         )

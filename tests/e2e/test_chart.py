@@ -7,92 +7,21 @@ service account that the Deployment names. The pods that kwok plays show that Po
 from __future__ import annotations
 
 import json
-import socket
-import sys
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cronschedule.api.names import API_VERSION, BACKFILL_KIND, SUSPENDED_LABEL, job_name
 from cronschedule.api.reasons import SkipReason
 from cronschedule.api.shapes import format_time
+from e2e.installed import HOME, Site, as_user, counts, grant
 from e2e.world import cron_schedule, eventually, pod, this_minute
-from helm import helm, render
+from helm import render
 from helm.program import CHART
-from localkube import Cluster, Kubectl, LocalkubeError, OperatorProcess
+from localkube import Cluster, Kubectl, LocalkubeError
 
-HOME = "cronschedule-system"
-USER = f"system:serviceaccount:{HOME}:cronschedule"
 ONLY_WHEN_A_WATCH_MISSED_SOMETHING = {("", "namespaces", "get"), ("cronschedule.dev", "cronschedules", "get")}
-
-
-class Site:
-    """A cluster with the release in it."""
-
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self.cluster, self.folder = cluster, folder
-        self.kubectl = cluster.kubectl
-        self.operator: OperatorProcess | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-
-    def helm(self, *words: str) -> str:
-        home = self.folder / "helm"
-        return helm(*words, "--namespace", HOME, home=home, kubeconfig=self.cluster.kubeconfig)
-
-    def deployment(self) -> dict[str, Any]:
-        """The pod's spec as it is in the cluster."""
-        found = self.kubectl.within(HOME).json("get", "deployment", "cronschedule")
-        spec: dict[str, Any] = found["spec"]["template"]["spec"]
-        return spec
-
-    def settings(self) -> dict[str, str]:
-        (container,) = self.deployment()["containers"]
-        return {one["name"]: one["value"] for one in container["env"]}
-
-    def start(self) -> OperatorProcess:
-        """The operator as the Deployment says, with a token of its service account; it leads when this returns."""
-        spec = self.deployment()
-        (container,) = spec["containers"]
-        command = [sys.executable if word == "python" else word for word in container["command"]]
-        token = self.kubectl.within(HOME)("create", "token", spec["serviceAccountName"]).strip()
-        self.operator = OperatorProcess(self.as_token(token), self.folder / "operator.log", command)
-        settings = self.settings() | {
-            "CRONSCHEDULE_LEADER_ELECTION": "on",
-            "CRONSCHEDULE_HEALTH_PORT": str(self.port),
-        }
-        self.operator.start(**settings)
-        self.operator.wait_for(lambda line: line.get("event") == "operator.leading", within=60)
-        return self.operator
-
-    def as_token(self, token: str) -> Path:
-        config = yaml.safe_load(self.kubectl("config", "view", "--raw", "--flatten"))
-        config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-        file = self.folder / "kubeconfig"
-        file.write_text(yaml.safe_dump(config))
-        return file
-
-    def metrics(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
-            return str(answer.read().decode())
-
-    def schedule(self, tenant: str, name: str) -> Any:
-        return self.kubectl.within(tenant).json("get", "cronschedule", name)
-
-    def requests(self) -> list[dict[str, Any]]:
-        """What the API server wrote down of the operator."""
-        return [event for event in self.cluster.audit() if event["user"]["username"] == USER]
-
-
-def counts(told: dict[str, Any]) -> dict[str, Any]:
-    """The totals of a schedule; none before the operator has seen it."""
-    found: dict[str, Any] = told.get("status", {}).get("counts", {})
-    return found
 
 
 def backfilled(site: Site, tenant: str, schedule: str) -> None:
@@ -104,18 +33,6 @@ def backfilled(site: Site, tenant: str, schedule: str) -> None:
     as_user(within, "dev", "create", told=told)
     eventually(
         lambda: within.json("get", "backfill", "again"), lambda told: told.get("status", {}).get("conditions")
-    )
-
-
-def as_user(kubectl: Kubectl, name: str, *words: str, told: dict[str, Any] | None = None) -> str:
-    """What kubectl says when somebody else asks. Raises LocalkubeError where they may not."""
-    stdin = json.dumps(told) if told is not None else None
-    return kubectl(*words, f"--as={name}", *(["-f", "-"] if told is not None else []), stdin=stdin)
-
-
-def grant(kubectl: Kubectl, tenant: str, name: str, role: str) -> None:
-    kubectl.within(tenant)(
-        "create", "rolebinding", f"{name}-{role}", f"--clusterrole={role}", f"--user={name}"
     )
 
 
@@ -132,11 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "--set", "policies.serviceAccounts.enabled=true",
             "--set", "policies.serviceAccounts.allowed={default,batch}",
         )  # fmt: skip
-        try:
+        with site.ending():
             yield site
-        finally:
-            if site.operator is not None:
-                site.operator.end()
 
 
 def test_does_an_installed_release_live_its_whole_life(site: Site) -> None:
@@ -192,8 +106,7 @@ def test_does_an_installed_release_live_its_whole_life(site: Site) -> None:
 
     # Everything it asked for it may do, and everything that it may do it has used.
     requests = site.requests()
-    denied = [event for event in requests if event["responseStatus"]["code"] == 403]
-    assert not denied
+    assert not site.denied()
     used = {
         (
             event["objectRef"].get("apiGroup", ""),

@@ -284,6 +284,7 @@ class Life:
         self.steps = None
         if cut is not None and cut.step is not None:
             self.steps = Steps(last=cut.step, on_last=self._end if cut.ends else self.cut_off)
+        self.namespaces = settings.namespaces
         self.task = asyncio.create_task(self._run())
         self.ended = asyncio.Event()
 
@@ -295,10 +296,12 @@ class Life:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.operator.run())
                 await self.operator.ready.wait()
-                schedules = self._feed(CRONSCHEDULES.path(), inventory.take_schedule, self._drop_schedule)
-                namespaces = self._feed(NAMESPACES.path(), inventory.take_namespace, self._drop_namespace)
-                group.create_task(schedules)
-                group.create_task(namespaces)
+                for place in self.namespaces or (None,):
+                    path = CRONSCHEDULES.path(namespace=place)
+                    group.create_task(self._feed(path, inventory.take_schedule, self._drop_schedule))
+                if not self.namespaces:
+                    path = NAMESPACES.path()
+                    group.create_task(self._feed(path, inventory.take_namespace, self._drop_namespace))
         finally:
             self.ended.set()
 

@@ -3,12 +3,16 @@
 The first pass fills the inventory. Later ones list metadata only; whatever is behind the list is given a moment for
 its event to come, and is then read for itself. So deletions that no watch told of are found. A list that is older
 than the one before tells that etcd was restored to the past: then what it shows is the truth.
+
+Where only some namespaces are looked after there is no watch of them: a Role lets its own Namespace be read, not
+watched. So each is read every few seconds. One that may not be read is not known, like one that is not there, and
+nothing is decided in it; it holds up no other. It becomes known last, when all that is in it is.
 """
 
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +22,13 @@ from cronschedule.api.names import OUR_JOBS
 from cronschedule.core.jobs import read_job
 from cronschedule.runtime.clock import Clock
 from cronschedule.runtime.inventory import Inventory, Key
-from cronschedule.runtime.kube import JSON, Api, Gone, KubeError, NotFound
+from cronschedule.runtime.kube import JSON, Api, Forbidden, Gone, KubeError, NotFound
 from cronschedule.runtime.kube_verbs import CRONSCHEDULES, JOBS, METADATA_ONLY, NAMESPACES, list_pages
 
 INTERVAL = 60.0
+LOOK = 5.0
+"""Seconds between two looks at the Namespaces where no watch tells of them."""
+
 GRACE = 2.0
 """Seconds that an event on its way may take."""
 
@@ -38,14 +45,20 @@ Seen = tuple[str, int]
 
 @dataclass(kw_only=True)
 class Audit:
-    """`fill()` once, then `run()`, until cancelled. `last_pass` is by `clock.monotonic()`."""
+    """`fill()` once, then `run()`, until cancelled. `last_pass` is by `clock.monotonic()`.
+
+    With `namespaces` also `follow_namespaces()`; without, all of them are looked after.
+    """
 
     api: Api
     clock: Clock
     inventory: Inventory
     on_change: Callable[[Key], None]
+    namespaces: tuple[str, ...] = ()
     last_pass: float = float("-inf")
-    _newest: int = 0
+    _unreadable: set[str] = field(default_factory=set)
+    """Namespaces that were told of as such, ever."""
+    _newest: float = 0
     """The resourceVersion of the newest list so far."""
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -53,8 +66,11 @@ class Audit:
         """Take everything that is there. Does not return before that has succeeded."""
         while True:
             try:
-                await self._list(NAMESPACES.path(), JSON, self.inventory.take_namespace)
-                await self._list(CRONSCHEDULES.path(), JSON, self.inventory.take_schedule)
+                if self.namespaces:
+                    await self._look()
+                else:
+                    await self._list(NAMESPACES.path(), JSON, self.inventory.take_namespace)
+                    await self._list(CRONSCHEDULES.path(), JSON, self.inventory.take_schedule)
                 self.last_pass = self.clock.monotonic()
                 return
             except KubeError as error:
@@ -71,14 +87,72 @@ class Audit:
             except KubeError as error:
                 log.warning("audit.failed", failure=str(error)[:256])
 
+    async def follow_namespaces(self) -> None:
+        """Read the Namespaces again and again. That they cannot be read, the pass of each minute tells."""
+        while True:
+            await asyncio.sleep(LOOK)
+            async with self._one_at_a_time:
+                with contextlib.suppress(KubeError):
+                    await self._look()
+
+    async def _look(self) -> None:
+        """Read the Namespaces that are looked after. Raises `KubeError`."""
+        for name in self.namespaces:
+            with self._losing(name):
+                body = await self.api.request("GET", NAMESPACES.path(name=name))
+                if name not in self.inventory.tenants:
+                    await self._meet(name)
+                self.inventory.believe_namespace(body)
+
+    async def _meet(self, namespace: str) -> None:
+        """Take everything that is in a namespace. Raises `KubeError`."""
+        schedules: set[str] = set()
+        jobs: set[str] = set()
+
+        def see_schedule(body: Mapping[str, Any]) -> None:
+            schedules.add(body["metadata"]["uid"])
+            self.inventory.take_schedule(body)
+
+        def see_job(body: Mapping[str, Any]) -> None:
+            job = read_job(body)
+            jobs.add(job.uid)
+            self.inventory.take_job(job)
+
+        as_of = await self._list(CRONSCHEDULES.path(namespace=namespace), JSON, see_schedule)
+        for key, entry in list(self.inventory.schedules.items()):
+            if key[0] == namespace and entry.owner.uid not in schedules and entry.version <= as_of:
+                self.inventory.drop_schedule(key, entry.owner.uid)
+        as_of = await self._list(JOBS.path(namespace=namespace), JSON, see_job, label_selector=OUR_JOBS)
+        self.inventory.keep_jobs(jobs, as_of, namespace)
+        log.info("namespace.known", namespace=namespace, schedules=len(schedules))
+
+    @contextlib.contextmanager
+    def _losing(self, namespace: str | None) -> Iterator[None]:
+        """A namespace that may not be read, or is gone, is known no longer. Our RoleBinding goes with a Namespace.
+
+        Nor are its Jobs: for want of news they would count as active for ever, in the catch-up budget of all.
+        """
+        try:
+            yield
+        except (Forbidden, NotFound) as error:
+            if namespace is None:
+                raise
+            if namespace in self.inventory.tenants or namespace not in self._unreadable:
+                log.warning("namespace.unreadable", namespace=namespace, failure=str(error)[:256])
+            self._unreadable.add(namespace)
+            self.inventory.drop_namespace(namespace)
+            self.inventory.keep_jobs((), math.inf, namespace)
+
     async def refresh(self) -> None:
         """Know all that was there when this began, Jobs included: a watch that lags behind could show a slot as
         undecided whose run is over, and whose Job, with the lock that its name is, is deleted. Raises `KubeError`."""
         async with self._one_at_a_time:
             await self._compare(grace=0)
-            await self._compare_jobs()
+            for namespace in self.namespaces or (None,):
+                with self._losing(namespace):
+                    await self._compare_jobs(namespace)
 
-    async def _compare_jobs(self) -> None:
+    async def _compare_jobs(self, namespace: str | None) -> None:
         """Read the Jobs that the reflector has yet to hear of. Raises `KubeError`."""
         listed: dict[str, tuple[str, str, int]] = {}
 
@@ -86,14 +160,15 @@ class Audit:
             meta = body["metadata"]
             listed[meta["uid"]] = meta["namespace"], meta["name"], int(meta["resourceVersion"])
 
-        as_of = await self._list(JOBS.path(), METADATA_ONLY, see, label_selector=OUR_JOBS)
+        path = JOBS.path(namespace=namespace)
+        as_of = await self._list(path, METADATA_ONLY, see, label_selector=OUR_JOBS)
         held = {job.uid: job for jobs in self.inventory.jobs.values() for job in jobs.values()}
-        self.inventory.keep_jobs(listed.keys(), as_of)
-        for uid, (namespace, name, version) in listed.items():
+        self.inventory.keep_jobs(listed.keys(), as_of, namespace)
+        for uid, (place, name, version) in listed.items():
             if uid in held and held[uid].version >= version:
                 continue
             with contextlib.suppress(NotFound):
-                path = JOBS.path(namespace=namespace, name=name)
+                path = JOBS.path(namespace=place, name=name)
                 self.inventory.take_job(read_job(await self.api.request("GET", path)))
 
     async def compare(self) -> None:
@@ -110,8 +185,17 @@ class Audit:
             place = (meta["namespace"], meta["name"]) if "namespace" in meta else meta["name"]
             listed[place] = meta["uid"], int(meta["resourceVersion"])
 
-        as_of = await self._list(NAMESPACES.path(), METADATA_ONLY, see)
-        as_of = min(as_of, await self._list(CRONSCHEDULES.path(), METADATA_ONLY, see))
+        as_of = math.inf
+        if self.namespaces:
+            await self._look()
+        else:
+            as_of = await self._list(NAMESPACES.path(), METADATA_ONLY, see)
+        for namespace in self.namespaces or (None,):
+            with self._losing(namespace):
+                path = CRONSCHEDULES.path(namespace=namespace)
+                as_of = min(as_of, await self._list(path, METADATA_ONLY, see))
+        if as_of == math.inf:
+            return  # none could be read
         restored, self._newest = as_of < self._newest, as_of
         behind = self._behind(listed, math.inf if restored else as_of)
         if not behind:
@@ -120,15 +204,19 @@ class Audit:
         held = self._held()
         doubtful = [place for place, seen in behind.items() if held.get(place) == seen]
         for place in doubtful:
-            await self._read(place, restored=restored)
+            with self._losing(place[0] if self.namespaces else None):
+                await self._read(place, restored=restored)
         log.info("audit.read_again", count=len(doubtful), restored=restored)
 
     def _held(self) -> dict[Place, Seen]:
-        held: dict[Place, Seen] = {
-            name: (tenant.uid, tenant.version) for name, tenant in self.inventory.tenants.items()
-        }
+        """What is to be compared with lists: schedules where there may be any, and Namespaces that are watched."""
+        tenants = self.inventory.tenants
+        held: dict[Place, Seen] = {}
+        if not self.namespaces:
+            held |= {name: (tenant.uid, tenant.version) for name, tenant in tenants.items()}
         for key, entry in self.inventory.schedules.items():
-            held[key] = entry.owner.uid, entry.version
+            if not self.namespaces or key[0] in tenants:
+                held[key] = entry.owner.uid, entry.version
         return held
 
     def _behind(self, listed: Mapping[Place, Seen], as_of: float) -> dict[Place, Seen | None]:

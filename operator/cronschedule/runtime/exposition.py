@@ -66,7 +66,7 @@ class View(Collector):
         yield self._moment(
             "cronschedule_watch_last_heard_timestamp_seconds",
             "When the API server was last heard of on the watch of Jobs, at least once a minute.",
-            operator.jobs.last_heard,
+            operator.jobs_heard,
         )
         yield self._moment(
             "cronschedule_audit_last_success_timestamp_seconds",

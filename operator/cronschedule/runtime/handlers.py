@@ -6,7 +6,7 @@ What kopf does not tell (deletions during a gap, watches that died) is `audit.py
 
 import datetime
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import kopf
@@ -60,8 +60,10 @@ class _Endless:
             yield 20
 
 
-def build_registry(*, inventory: Inventory, credentials: Credentials) -> kopf.OperatorRegistry:
-    """The handlers, bound to an inventory."""
+def build_registry(
+    *, inventory: Inventory, credentials: Credentials, namespaces: Collection[str]
+) -> kopf.OperatorRegistry:
+    """The handlers, bound to an inventory. Where `namespaces` are named, it is the audit that reads these."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
@@ -77,7 +79,6 @@ def build_registry(*, inventory: Inventory, credentials: Credentials) -> kopf.Op
         else:
             inventory.take_schedule(body)
 
-    @kopf.on.event("", "v1", "namespaces", registry=registry)
     async def _namespace(event: kopf.RawEvent, **_: Any) -> None:
         body = event["object"]
         if event["type"] == "DELETED":
@@ -85,6 +86,8 @@ def build_registry(*, inventory: Inventory, credentials: Credentials) -> kopf.Op
         else:
             inventory.take_namespace(body)
 
+    if not namespaces:
+        kopf.on.event("", "v1", "namespaces", registry=registry)(_namespace)
     return registry
 
 

@@ -45,7 +45,7 @@ class Health:
         stood = now - operator.loop.last_turn
         if stood > LOOP_STANDS:
             told.append(f"the loop has not turned for {stood:.0f} s")
-        audit, jobs = operator.audit.last_pass, operator.jobs.last_heard
+        audit, jobs = operator.audit.last_pass, operator.jobs_heard
         if jobs - audit > DEAF:
             told.append(f"the audit has not come to an end for {now - audit:.0f} s, though Jobs are heard of")
         if audit - jobs > DEAF:

@@ -194,11 +194,15 @@ class Inventory:
         if held.state == "Active":
             self._poke_owner(job)
 
-    def keep_jobs(self, uids: Collection[str], version: int) -> None:
-        """The UIDs on a whole list of Jobs, as of `version`: whatever is older and not on it is gone."""
+    def keep_jobs(self, uids: Collection[str], version: float, namespace: str | None) -> None:
+        """The UIDs on a whole list of Jobs, as of `version`: whatever is older and not on it is gone.
+
+        The list is that of one namespace, or of all where that is None.
+        """
         held = [job for jobs in self.jobs.values() for job in jobs.values()]
         for job in held:
-            if job.uid not in uids and job.version <= version:
+            listed = namespace in (None, job.namespace)
+            if listed and job.uid not in uids and job.version <= version:
                 self.drop_job(job)
 
     def jobs_of(self, owner: Owner) -> Mapping[str, SeenJob]:

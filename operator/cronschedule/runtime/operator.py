@@ -57,6 +57,8 @@ class Operator:
         self.elector = elector
         self.metrics = metrics or Metrics()
         self._clock = clock
+        self._random = random
+        self._namespaces = settings.namespaces
         if elector is not None:
             api = LeaderApi(api, elector)
         self.inventory = Inventory(settings=settings, on_change=self._poke)
@@ -79,16 +81,6 @@ class Operator:
             throttle=self.throttle,
             include_suspended=settings.backfill_suspended,
         )
-        self.asked: Reflector[Backfill] = Reflector(
-            api,
-            BACKFILLS.path(),
-            slim=read_backfill,
-            on_change=store.take,
-            on_delete=store.drop,
-            on_synced=lambda: None,
-            clock=clock,
-            random=random,
-        )
         executor = Executor(
             api=api,
             clock=clock,
@@ -106,18 +98,22 @@ class Operator:
         self.loop = Loop(
             clock=clock, random=random, writers=settings.writers, fly=executor.fly, leading=self.leading
         )
-        self.audit = Audit(api=api, clock=clock, inventory=self.inventory, on_change=self._poke)
-        self.jobs: Reflector[SeenJob] = Reflector(
-            api,
-            JOBS.path(),
-            slim=read_job,
-            on_change=self.inventory.take_job,
-            on_delete=self.inventory.drop_job,
-            on_synced=self._jobs_listed,
+        self.audit = Audit(
+            api=api,
             clock=clock,
-            random=random,
-            label_selector=OUR_JOBS,
+            inventory=self.inventory,
+            on_change=self._poke,
+            namespaces=settings.namespaces,
         )
+        places = settings.namespaces or (None,)
+        self.jobs = [self._reflect_jobs(api, namespace) for namespace in places]
+        self.asked = [self._reflect_backfills(api, store, namespace) for namespace in places]
+
+    @property
+    def jobs_heard(self) -> float:
+        """When the server was last heard of Jobs, by `clock.monotonic()`; of those of any namespace, since who may
+        not be asked of one is none the worse."""
+        return max(reflector.last_heard for reflector in self.jobs)
 
     async def run(self) -> None:
         """Until cancelled. Nothing is decided before everything is known. Raises `LeaseLost`, in a group.
@@ -125,14 +121,19 @@ class Operator:
         kopf ends every task that began after it, so the parts that wait for the lease begin at once too.
         """
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.jobs.run())
+            for jobs in self.jobs:
+                group.create_task(jobs.run())
+            for asked in self.asked:
+                group.create_task(asked.run())
             group.create_task(self.recorder.run())
             group.create_task(self.throttle.run())
             group.create_task(self.alerts.run())
             group.create_task(self.metrics.watch_loop(self._clock))
-            group.create_task(self.asked.run())
             await self.audit.fill()
-            await self.jobs.synced.wait()
+            if self._namespaces:
+                group.create_task(self.audit.follow_namespaces())
+            else:
+                await self.jobs[0].synced.wait()
             group.create_task(self.audit.run())
             group.create_task(self.loop.run())
             if self.elector is None:
@@ -142,7 +143,7 @@ class Operator:
                 group.create_task(self.elector.run())
             await asyncio.sleep(0)
             self.ready.set()
-            log.info("operator.ready", schedules=len(self.inventory.schedules), jobs=len(self.jobs))
+            log.info("operator.ready", schedules=len(self.inventory.schedules), jobs=sum(map(len, self.jobs)))
 
     async def _lead(self, elector: Elector) -> None:
         """Begin to decide when the lease is ours, knowing all that the one before has written."""
@@ -172,5 +173,34 @@ class Operator:
         self.loop.poke(key)
         self.throttle.recheck()
 
-    def _jobs_listed(self) -> None:
-        self.inventory.keep_jobs({job.uid for job in self.jobs.objects()}, self.jobs.version)
+    def _reflect_jobs(self, api: Api, namespace: str | None) -> Reflector[SeenJob]:
+        def listed() -> None:
+            uids = {job.uid for job in reflector.objects()}
+            self.inventory.keep_jobs(uids, reflector.version, namespace)
+
+        reflector: Reflector[SeenJob] = Reflector(
+            api,
+            JOBS.path(namespace=namespace),
+            slim=read_job,
+            on_change=self.inventory.take_job,
+            on_delete=self.inventory.drop_job,
+            on_synced=listed,
+            clock=self._clock,
+            random=self._random,
+            label_selector=OUR_JOBS,
+        )
+        return reflector
+
+    def _reflect_backfills(
+        self, api: Api, store: BackfillStore, namespace: str | None
+    ) -> Reflector[Backfill]:
+        return Reflector(
+            api,
+            BACKFILLS.path(namespace=namespace),
+            slim=read_backfill,
+            on_change=store.take,
+            on_delete=store.drop,
+            on_synced=lambda: None,
+            clock=self._clock,
+            random=self._random,
+        )

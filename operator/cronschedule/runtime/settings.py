@@ -75,8 +75,9 @@ class Election:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The operator's settings. Spans are in seconds."""
+    """The operator's settings. Spans are in seconds. `namespaces` are those to look after; none means all."""
 
+    namespaces: tuple[str, ...]
     misfire_threshold: int
     suspension_selector: Selector
     catch_up: Limits
@@ -113,6 +114,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
             raise SettingsError(f"CRONSCHEDULE_{name}: {error}") from None
 
     return Settings(
+        namespaces=read("WATCH_NAMESPACES", "", _object_names),
         misfire_threshold=read("MISFIRE_THRESHOLD", f"{DEFAULT_MISFIRE_THRESHOLD}s", _span(1, 600)),
         suspension_selector=read("SUSPENSION_SELECTOR", f"{SUSPENDED_LABEL}=true", parse_selector),
         catch_up=Limits(
@@ -200,6 +202,13 @@ def _object_name(text: str) -> str:
             f"{text!r} is not a name of at most 63 a-z, 0-9 and - that begins and ends with no -"
         )
     return text
+
+
+def _object_names(text: str) -> tuple[str, ...]:
+    names = tuple(_object_name(part.strip()) for part in text.split(",")) if text else ()
+    if len(set(names)) < len(names):
+        raise ValueError(f"{text!r} names a namespace twice")
+    return names
 
 
 def _readable_file(text: str) -> str | None:

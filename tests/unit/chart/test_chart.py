@@ -45,13 +45,15 @@ crds: {enabled: false}
 networkPolicy: {enabled: false}
 policies: {jobCreators: {enabled: false}, catchUpWarning: {enabled: false}, suspensionLabel: {enabled: false}}
 """
-COMBINATIONS = {"defaults": "{}", "everything": EVERYTHING, "nothing": NOTHING}
+SOME = "watchNamespaces: [team-a, team-b]"
+COMBINATIONS = {"defaults": "{}", "everything": EVERYTHING, "nothing": NOTHING, "some-namespaces": SOME}
 VERSIONS = ("1.35", "1.36", "1.37")
 SET_BY_THE_CHART = {
     "HEALTH_PORT",
     "LEASE_NAME",
     "LEASE_NAMESPACE",
     "LEADER_ELECTION",
+    "WATCH_NAMESPACES",
     "METRICS_PER_SCHEDULE",
     "ALERT_WEBHOOK_URL",
     "ALERT_WEBHOOK_TOKEN_FILE",
@@ -60,7 +62,9 @@ SET_BY_THE_CHART = {
 
 
 class Chart:
-    """The chart, rendered."""
+    """The chart, rendered. `told` is what was rendered last, of which some may have the same name."""
+
+    told: list[dict[str, Any]]
 
     def __init__(self, home: Path, folder: Path) -> None:
         self.home, self.folder = home, folder
@@ -68,8 +72,8 @@ class Chart:
     def __call__(self, values: str = "{}") -> dict[tuple[str, str], dict[str, Any]]:
         file = self.folder / "values.yaml"
         file.write_text(values)
-        found = render("--values", str(file), home=self.home)
-        return {(told["kind"], told["metadata"]["name"]): told for told in found}
+        self.told = render("--values", str(file), home=self.home)
+        return {(told["kind"], told["metadata"]["name"]): told for told in self.told}
 
 
 @pytest.fixture
@@ -101,6 +105,8 @@ def test_does_helm_lint_find_nothing(helm_home: Path) -> None:
         ("image: {digest: latest}", "digest"),
         ("metrics: {monitor: {kind: Probe}}", "kind"),
         ("policies: {smallestInterval: {minutes: 0}}", "minutes"),
+        ("watchNamespaces: [Team]", "watchNamespaces"),
+        ("watchNamespaces: [team-a, team-a]", "watchNamespaces"),
     ],
 )
 def test_are_wrong_values_refused_by_name(chart: Chart, values: str, named: str) -> None:
@@ -190,6 +196,51 @@ def test_may_the_operator_change_no_spec_no_namespace_and_no_secret(chart: Chart
         ("events", "patch"),
     }
     assert "*" not in json.dumps(rules)
+
+
+def test_has_an_operator_of_some_namespaces_roles_in_these_and_no_right_elsewhere(chart: Chart) -> None:
+    everywhere, rendered = chart(), chart(SOME)
+    (container,) = rendered["Deployment", "cronschedule"]["spec"]["template"]["spec"]["containers"]
+    environment = {one["name"]: one["value"] for one in container["env"]}
+    assert settings.read_settings(environment).namespaces == ("team-a", "team-b")
+    account = {"kind": "ServiceAccount", "name": "cronschedule", "namespace": "cronschedule"}
+    bound = {
+        (
+            told["kind"],
+            told["metadata"].get("namespace", ""),
+            told["roleRef"]["kind"],
+            told["roleRef"]["name"],
+        )
+        for told in chart.told
+        if account in told.get("subjects", ())
+    }
+    name = "cronschedule-cronschedule"
+    assert bound == {
+        ("RoleBinding", "team-a", "Role", name),
+        ("RoleBinding", "team-b", "Role", name),
+        ("RoleBinding", "cronschedule", "Role", "cronschedule"),
+    }
+    roles = [
+        told["rules"] for told in chart.told if (told["kind"], told["metadata"]["name"]) == ("Role", name)
+    ]
+    usual = everywhere["ClusterRole", name]["rules"]
+    fewer = [rule | {"verbs": ["get"]} if rule["resources"] == ["namespaces"] else rule for rule in usual]
+    assert roles == [fewer, fewer]
+
+
+def test_do_two_releases_for_some_namespaces_each_share_no_object(chart: Chart) -> None:
+    """They have the same name, in namespaces of their own."""
+    shared = ["--set", "crds.enabled=false", "--set", "policies.catchUpWarning.enabled=false"]
+    first, second = (
+        {
+            (told["kind"], told["metadata"].get("namespace", ""), told["metadata"]["name"])
+            for told in render(
+                "--set", f"watchNamespaces={{{tenant}}}", *more, home=chart.home, namespace=home
+            )
+        }
+        for tenant, home, more in (("team-a", "one", []), ("team-b", "two", shared))
+    )
+    assert not first & second
 
 
 def test_does_the_suspension_policy_guard_every_label_of_the_selector(chart: Chart) -> None:

@@ -36,7 +36,7 @@ def health(
         ready=SimpleNamespace(is_set=lambda: ready),
         loop=SimpleNamespace(last_turn=NOW - loop),
         audit=SimpleNamespace(last_pass=NOW - audit),
-        jobs=SimpleNamespace(last_heard=NOW - jobs),
+        jobs_heard=NOW - jobs,
         elector=None if lapsed is None else SimpleNamespace(lapsed_for=lambda: lapsed),
     )
     return Health(cast(Operator, parts), Still())

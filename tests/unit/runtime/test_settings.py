@@ -33,6 +33,9 @@ def test_without_an_environment_the_defaults_hold() -> None:
         pytest.param("LEADER_ELECTION", "true", id="election-neither-on-nor-off"),
         pytest.param("LEASE_NAME", "A_b", id="lease-name"),
         pytest.param("LEASE_NAMESPACE", "-", id="lease-namespace"),
+        pytest.param("WATCH_NAMESPACES", "team-a,,team-b", id="a-namespace-without-a-name"),
+        pytest.param("WATCH_NAMESPACES", "*", id="namespaces-by-a-pattern"),
+        pytest.param("WATCH_NAMESPACES", "team-a, team-a", id="a-namespace-twice"),
         pytest.param("LEASE_DURATION", "1s", id="lease-too-short"),
         pytest.param("LEASE_DURATION", "10m1s", id="lease-too-long"),
         pytest.param("RENEW_DEADLINE", "15s", id="deadline-as-long-as-the-lease"),
@@ -60,6 +63,11 @@ def test_without_an_environment_the_defaults_hold() -> None:
 def test_what_cannot_be_used_is_refused_by_the_name_of_its_variable(name: str, text: str) -> None:
     with pytest.raises(SettingsError, match=f"^CRONSCHEDULE_{name}\\b"):
         read_settings({f"CRONSCHEDULE_{name}": text})
+
+
+def test_all_namespaces_are_looked_after_unless_some_are_named() -> None:
+    assert read_settings({}).namespaces == ()
+    assert read_settings({"CRONSCHEDULE_WATCH_NAMESPACES": "b, a"}).namespaces == ("b", "a")
 
 
 def test_there_is_an_election_unless_it_is_switched_off() -> None:
