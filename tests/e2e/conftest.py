@@ -82,6 +82,14 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield operator
 
 
+@pytest.fixture(scope="module")
+def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster in which no operator runs but those of the module."""
+    with Cluster.up(audit_log=tmp_path_factory.mktemp("own") / "audit.jsonl") as cluster:
+        cluster.kubectl.install(CRDS)
+        yield cluster
+
+
 @pytest.fixture
 def new_operator(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[[str], OperatorProcess]]:
     """Make operators of one's own, by name and not started yet; whatever runs of them ends with the test."""

@@ -61,6 +61,7 @@ class Audit:
     _newest: float = 0
     """The resourceVersion of the newest list so far."""
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _joining: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     async def fill(self) -> None:
         """Take everything that is there. Does not return before that has succeeded."""
@@ -94,6 +95,24 @@ class Audit:
             async with self._one_at_a_time:
                 with contextlib.suppress(KubeError):
                     await self._look()
+
+    def join(self, namespace: str) -> None:
+        """A Namespace has become ours, which another operator may have looked after."""
+        self._joining.put_nowait(namespace)
+
+    async def follow_joins(self) -> None:
+        """Know what the other one has decided there, before anything is decided here: see `refresh`."""
+        while True:
+            namespace = await self._joining.get()
+            try:
+                async with self._one_at_a_time:
+                    await self._meet(namespace)
+            except KubeError as error:
+                log.warning("audit.failed", failure=str(error)[:256])
+                await asyncio.sleep(RETRY)
+                self._joining.put_nowait(namespace)
+                continue
+            self.inventory.welcome(namespace)
 
     async def _look(self) -> None:
         """Read the Namespaces that are looked after. Raises `KubeError`."""

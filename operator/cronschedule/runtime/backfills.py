@@ -127,8 +127,11 @@ class Backfills:
 
     async def tell_orphans(self, key: Key) -> int | None:
         """There is no such schedule (any more): nothing can be run. When to tell again, where that failed."""
+        waiting = self._store.waiting(key)
+        if waiting and not self._inventory.is_ours(key[0]):
+            return self._clock.now() + LOOK_AGAIN if key[0] not in self._inventory.tenants else None
         told = True
-        for entry in self._store.waiting(key):
+        for entry in waiting:
             if entry.spec is None:
                 told &= await self._tell_stalled(entry, "Invalid", entry.mistake)
             elif key not in self._inventory.schedules:

@@ -96,10 +96,10 @@ class View(Collector):
         yield _gauge("cronschedule_alerts_waiting", "Alerts that wait for the webhook.", len(alerts))
 
     def _seen(self) -> dict[Key, Seen]:
-        """What is known of schedules that are still there; the others are forgotten on the way."""
-        held, there = self._operator.metrics.schedules, self._operator.inventory.schedules
+        """What is known of schedules that are still there, and ours; the others are forgotten on the way."""
+        held, inventory = self._operator.metrics.schedules, self._operator.inventory
         seen = dict(held)
-        for key in [key for key in seen if key not in there]:
+        for key in [key for key in seen if key not in inventory.schedules or not inventory.is_ours(key[0])]:
             held.pop(key, None)
             del seen[key]
         return seen

@@ -5,7 +5,7 @@ what is held (by resourceVersion, for the same UID) is ignored. Every change pok
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -45,12 +45,13 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tenant:
-    """One Namespace: the sentence that says why it is suspended, if it is."""
+    """One Namespace: the sentence that says why it is suspended, if it is; whether its labels make it ours."""
 
     uid: str
     version: int
     suspended: str | None
     terminating: bool
+    ours: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,10 +67,12 @@ class Snapshot:
 
 @dataclass(kw_only=True)
 class Inventory:
-    """The cluster as it is known. `on_change` is told the key of each schedule that something happened to."""
+    """The cluster as it is known. `on_change` is told the key of each schedule that something happened to, `on_join` a
+    Namespace whose labels have just made it ours: nothing is decided in it before `welcome()`."""
 
     settings: Settings
     on_change: Callable[[Key], None]
+    on_join: Callable[[str], None]
     schedules: dict[Key, Entry] = field(default_factory=dict)
     tenants: dict[str, Tenant] = field(default_factory=dict)
     jobs: dict[str, dict[str, SeenJob]] = field(default_factory=dict)
@@ -78,6 +81,7 @@ class Inventory:
     """UIDs of CronSchedules dropped since the last audit began: a list may still show them."""
     catching_up: int = 0
     """How many runs are active in the cluster that catch up or backfill."""
+    _joining: set[str] = field(default_factory=set)
     _keys: dict[str, Key] = field(default_factory=dict)
     _namespaces: dict[str, set[Key]] = field(default_factory=dict)
 
@@ -142,18 +146,36 @@ class Inventory:
         """A Namespace as it truly is; its schedules are told when it is suspended, resumed or going."""
         metadata = body["metadata"]
         name, selector = metadata["name"], self.settings.suspension_selector
-        suspended = selector.matches(metadata.get("labels") or {})
+        labels = metadata.get("labels") or {}
+        suspended = selector.matches(labels)
         tenant = Tenant(
             uid=metadata["uid"],
             version=int(metadata["resourceVersion"]),
             suspended=f"Namespace {name} has the label {selector.text}." if suspended else None,
             terminating=bool(metadata.get("deletionTimestamp")),
+            ours=self.settings.namespace_selector.matches(labels),
         )
         known = self.tenants.get(name)
         self.tenants[name] = tenant
-        if known is None or (known.suspended, known.terminating) != (tenant.suspended, tenant.terminating):
-            for key in self._namespaces.get(name, ()):
-                self.on_change(key)
+        if known is not None and tenant.ours and not known.ours:
+            self._joining.add(name)
+            self.on_join(name)
+        if known is None or replace(known, version=tenant.version) != tenant:
+            self._tell(name)
+
+    def is_ours(self, name: str) -> bool:
+        """Whether its schedules are decided here: it is known, its labels match, and all that is in it is known too."""
+        tenant = self.tenants.get(name)
+        return tenant is not None and tenant.ours and name not in self._joining
+
+    def welcome(self, name: str) -> None:
+        """All that another operator has decided in this Namespace is known."""
+        self._joining.discard(name)
+        self._tell(name)
+
+    def _tell(self, name: str) -> None:
+        for key in self._namespaces.get(name, ()):
+            self.on_change(key)
 
     def suspension_of(self, name: str) -> str | None:
         """The sentence that says why the Namespace is suspended, if it is."""
@@ -217,10 +239,12 @@ class Inventory:
     # Facts
 
     def snapshot(self, key: Key) -> Snapshot | None:
-        """The schedule as it is known now; `None` when it is gone, going, or its namespace is."""
+        """The schedule as it is known now; `None` when it is gone, going, or its namespace is, or not ours."""
         entry = self.schedules.get(key)
         tenant = self.tenants.get(key[0])
         if entry is None or entry.deleting or tenant is None or tenant.terminating:
+            return None
+        if not self.is_ours(key[0]):
             return None
         read = read_schedulable(from_json(entry.spec), name=entry.owner.name, unknown="ignore")
         status = read_status(from_json(entry.status))

@@ -61,7 +61,9 @@ class Operator:
         self._namespaces = settings.namespaces
         if elector is not None:
             api = LeaderApi(api, elector)
-        self.inventory = Inventory(settings=settings, on_change=self._poke)
+        self.inventory = Inventory(
+            settings=settings, on_change=self._poke, on_join=lambda namespace: self.audit.join(namespace)
+        )
         lanes = Lanes()
         self.recorder = Recorder(api=api, clock=clock, lanes=lanes)
         self.throttle = Throttle(
@@ -135,6 +137,7 @@ class Operator:
             else:
                 await self.jobs[0].synced.wait()
             group.create_task(self.audit.run())
+            group.create_task(self.audit.follow_joins())
             group.create_task(self.loop.run())
             if self.elector is None:
                 self.leading.set()

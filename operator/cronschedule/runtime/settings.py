@@ -75,9 +75,11 @@ class Election:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The operator's settings. Spans are in seconds. `namespaces` are those to look after; none means all."""
+    """The operator's settings. Spans are in seconds. `namespaces` are those to look after, none meaning all, and of
+    them those only whose labels match `namespace_selector`."""
 
     namespaces: tuple[str, ...]
+    namespace_selector: Selector
     misfire_threshold: int
     suspension_selector: Selector
     catch_up: Limits
@@ -103,6 +105,10 @@ def parse_selector(text: str) -> Selector:
     return Selector(text, tuple(terms))
 
 
+def _selector_or_all(text: str) -> Selector:
+    return parse_selector(text) if text else Selector("", ())
+
+
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in the environment, with their defaults. Raises `SettingsError`."""
 
@@ -115,6 +121,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
 
     return Settings(
         namespaces=read("WATCH_NAMESPACES", "", _object_names),
+        namespace_selector=read("NAMESPACE_SELECTOR", "", _selector_or_all),
         misfire_threshold=read("MISFIRE_THRESHOLD", f"{DEFAULT_MISFIRE_THRESHOLD}s", _span(1, 600)),
         suspension_selector=read("SUSPENSION_SELECTOR", f"{SUSPENDED_LABEL}=true", parse_selector),
         catch_up=Limits(

@@ -21,7 +21,8 @@ EVERYTHING = """
 replicas: 3
 image: {digest: "sha256:%s"}
 imagePullSecrets: [{name: registry}]
-settings: {misfireThreshold: 30s, catchUpPerMinute: 100000, suspensionSelector: "paid!=true,!trial"}
+settings:
+  {misfireThreshold: 30s, catchUpPerMinute: 100000, suspensionSelector: "paid!=true,!trial", namespaceSelector: shard=a}
 alertWebhook: {secretName: webhook, urlKey: url, tokenKey: token, caKey: ca.crt}
 networkPolicy: {from: [{namespaceSelector: {}}], extraEgress: [{ports: [{port: 9443}]}]}
 priorityClassName: system-cluster-critical

@@ -34,6 +34,7 @@ def test_without_an_environment_the_defaults_hold() -> None:
         pytest.param("LEASE_NAME", "A_b", id="lease-name"),
         pytest.param("LEASE_NAMESPACE", "-", id="lease-namespace"),
         pytest.param("WATCH_NAMESPACES", "team-a,,team-b", id="a-namespace-without-a-name"),
+        pytest.param("NAMESPACE_SELECTOR", "shard in (a)", id="a-selector-of-sets"),
         pytest.param("WATCH_NAMESPACES", "*", id="namespaces-by-a-pattern"),
         pytest.param("WATCH_NAMESPACES", "team-a, team-a", id="a-namespace-twice"),
         pytest.param("LEASE_DURATION", "1s", id="lease-too-short"),
@@ -68,6 +69,18 @@ def test_what_cannot_be_used_is_refused_by_the_name_of_its_variable(name: str, t
 def test_all_namespaces_are_looked_after_unless_some_are_named() -> None:
     assert read_settings({}).namespaces == ()
     assert read_settings({"CRONSCHEDULE_WATCH_NAMESPACES": "b, a"}).namespaces == ("b", "a")
+
+
+def test_namespaces_may_be_told_apart_by_their_labels() -> None:
+    everywhere = read_settings({}).namespace_selector
+    assert everywhere.matches({})
+    assert everywhere.matches({"shard": "north"})
+    rest = read_settings({"CRONSCHEDULE_NAMESPACE_SELECTOR": "shard!=north"}).namespace_selector
+    assert [rest.matches(labels) for labels in ({}, {"shard": "south"}, {"shard": "north"})] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_there_is_an_election_unless_it_is_switched_off() -> None:
