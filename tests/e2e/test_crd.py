@@ -18,13 +18,6 @@ CRDS = Path(__file__).resolve().parents[2] / "crds"
 
 
 @pytest.fixture(scope="module")
-def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster.up(audit_log=tmp_path_factory.mktemp("crd") / "audit.jsonl") as cluster:
-        cluster.kubectl.install(CRDS)
-        yield cluster
-
-
-@pytest.fixture(scope="module")
 def own_operator(own_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     operator = OperatorProcess(own_cluster.kubeconfig, tmp_path_factory.mktemp("operator") / "operator.log")
     with operator.started(CRONSCHEDULE_LEADER_ELECTION="on"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,20 +17,12 @@ from faults import FaultProxy, Plan, Rule
 from localkube import Cluster, OperatorProcess
 from seeded import SEED
 
-CRDS = Path(__file__).resolve().parents[2] / "crds"
 SCHEDULES, SLOTS = 3, 4
 SETTINGS = {
     "CRONSCHEDULE_CATCH_UP_PER_MINUTE": "600",
     "CRONSCHEDULE_CATCH_UP_PER_MINUTE_AND_NAMESPACE": "600",
 }
 WRITES = "create,update,patch,delete"
-
-
-@pytest.fixture(scope="module")
-def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster.up(audit_log=tmp_path_factory.mktemp("faults") / "audit.jsonl") as cluster:
-        cluster.kubectl.install(CRDS)
-        yield cluster
 
 
 @pytest.fixture(scope="module")

@@ -26,20 +26,12 @@ from e2e.world import World, cron_schedule, eventually, jobs_created, minutely_u
 from localkube import Cluster, OperatorProcess
 from seeded import chance
 
-CRDS = Path(__file__).resolve().parents[2] / "crds"
 SCHEDULES, SLOTS = 6, 10
 SETTINGS = {
     "CRONSCHEDULE_LEADER_ELECTION": "on",
     "CRONSCHEDULE_CATCH_UP_PER_MINUTE": "240",
     "CRONSCHEDULE_CATCH_UP_PER_MINUTE_AND_NAMESPACE": "240",
 }
-
-
-@pytest.fixture(scope="module")
-def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster.up(audit_log=tmp_path_factory.mktemp("leadership") / "audit.jsonl") as cluster:
-        cluster.kubectl.install(CRDS)
-        yield cluster
 
 
 class Replica:

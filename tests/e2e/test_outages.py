@@ -17,17 +17,9 @@ from cronschedule.api.shapes import format_time
 from e2e.world import World, cron_schedule, jobs_created, minutely_until, pod, this_minute
 from localkube import Cluster, OperatorProcess
 
-CRDS = Path(__file__).resolve().parents[2] / "crds"
 HOUR = 3600
 FAULT = 3.0
 """Seconds that a fault lasts at least."""
-
-
-@pytest.fixture(scope="module")
-def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster.up(audit_log=tmp_path_factory.mktemp("outages") / "audit.jsonl") as cluster:
-        cluster.kubectl.install(CRDS)
-        yield cluster
 
 
 @pytest.fixture
