@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from cronschedule.api import names
 from cronschedule.api.shapes import format_time
 from fakes.faults import Answer, Fault, Hang, Reset, Stream
 from fakes.objects import job, namespace, quota
@@ -15,6 +16,11 @@ from integration.world import FAKE_TIME, World, at, running
 pytestmark = [FAKE_TIME]
 
 UNAVAILABLE = Answer(code=503, reason="ServiceUnavailable", message="etcd is away")
+BY_HAND = {
+    names.MANAGED_BY_LABEL: names.MANAGED_BY,
+    names.SCHEDULE_LABEL: "x",
+    names.TRIGGER_LABEL: "Manual",
+}
 POLICY = "jobs.batch \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
 
 
@@ -247,3 +253,36 @@ async def test_a_namespace_that_is_going_gets_no_jobs_and_causes_no_storm() -> N
         await world.until(at(10))
         assert world.kube.find("namespaces", None, "doomed") is None
         assert world.story.counts(since=at(5, 10))["create", "jobs"] == 0
+
+
+# A run is replaced that is not on record yet
+
+
+@pytest.mark.parametrize("started", ["by its slot", "by hand"])
+async def test_a_run_that_no_status_tells_of_is_recorded_before_its_job_is_deleted_for_the_next(
+    started: str,
+) -> None:
+    """Statuses cannot be written for a while, and then, in the moment after the deletion, no Job can be created."""
+    async with running(job_seconds=None) as world:
+        uid = world.create(concurrencyPolicy="Replace")
+        await world.until(at(0, 50))
+        unwritable = world.fault(
+            Fault(action=UNAVAILABLE, verb="update", resource="cronschedules/status", times=math.inf)
+        )
+        if started == "by hand":
+            world.kube.add(job("x-manual-1", owner=world.object(), labels=BY_HAND))
+        await world.until(at(1, 50))
+        first = world.jobs()
+        await world.until(at(2, 20))
+        assert set(first) <= set(world.jobs())
+        no_jobs(world)
+        world.kube.faults.remove(unwritable)
+        await world.wait(25)
+        await world.kill()
+        world.kube.faults.clear()
+        await world.start()
+        await world.until(at(4, 30))
+        told = {row.get("job"): row["outcome"] for row in world.rows()}
+        assert {told[name] for name in first} <= {"Replaced", "Deleted"}
+        broken = judge(world.story, Case(uid=uid, created=at(0), until=at(4)))
+        assert [sentence for sentence in broken if "x-manual-1" not in sentence] == []  # it is for no slot

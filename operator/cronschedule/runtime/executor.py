@@ -9,13 +9,16 @@
 
 Crash points: after 2 (a Job is there, the ledger does not say so) the next plan meets the Job and takes it for the
 run that it is; after 4 (the ledger is written, no Event was sent) the row stands and the Event is lost. A crash
-within 2 or 6 is the same as one before it: creating and deleting again changes nothing.
+within 2 or 6 is the same as one before it: creating and deleting again changes nothing. A Job that the new run
+replaces is deleted within 2, so its own run must have been through 4 before.
 """
+
+from dataclasses import replace
 
 import structlog
 
 from cronschedule.core.asked import record_asked, settle_truncation
-from cronschedule.core.facts import Decision, Plan, Ran
+from cronschedule.core.facts import Decision, Plan, Ran, Start
 from cronschedule.core.history import forget_slots, record_decisions, record_lost_ledger, record_outcomes
 from cronschedule.core.planner import plan
 from cronschedule.core.retention import retain_jobs
@@ -117,9 +120,21 @@ class Executor:
             self._record(flight, planned)
             if planned.start is None:
                 return planned
+            if self._has_to_be_recorded_first(flight, planned.start):
+                return replace(planned, start=None, waiting=None, wake=self._clock.now())
             if planned.start.trigger == "CatchUp" and not self._throttle.start(key, planned.start.slot):
                 return planned
             await self._starter.start(flight, planned.start)
+
+    def _has_to_be_recorded_first(self, flight: Flight, start: Start) -> bool:
+        """Whether a run would be replaced that no status tells of yet. Until one does, its Job is the only record, and
+        a crash right after the deletion would leave none."""
+        if not start.replaces:
+            return False
+        jobs = self._inventory.jobs_of(flight.snapshot.entry.owner)
+        known = record_asked(flight.status, jobs.values(), flight.facts.slots)
+        told = {row.job for row in flight.snapshot.status.run_history}
+        return any(row.job in start.replaces and row.job not in told for row in known.run_history)
 
     async def _finish(self, flight: Flight, planned: Plan) -> int | None:
         """Steps 3 to 6: record, tell and tidy up. Slots that a Backfill wants come after the schedule's own."""

@@ -363,6 +363,13 @@ def test_is_a_ledger_that_ends_before_the_end_found() -> None:
     assert broken_rules(sound_story(), until=7) == {"nothing is silent"}
 
 
+@pytest.mark.parametrize(("waiting", "broken"), [(2, set()), (1, {"nothing is silent"})])
+def test_may_slots_wait_at_the_end_if_the_status_says_how_many(waiting: int, broken: set[str]) -> None:
+    story = sound_story()
+    story.change_last(backlog={"waiting": waiting, "oldest": text(7)})
+    assert broken_rules(story, until=8) == broken
+
+
 def test_are_jobs_counted_whose_creator_was_killed_before_it_recorded_them() -> None:
     story = sound_story()
     created = story.created[1].at
