@@ -76,7 +76,15 @@ MUTATIONS = (
             ),
             ("core/retention.py", "        and job.name not in open_runs\n", ""),
         ),
-        test=f"{WALK}_second_crash_of_the_one_that_makes_good_the_first_break_a_promise[no-finished-jobs-kept]",
+        test=f"{WALK}_second_crash_of_the_one_that_makes_good_the_first_break_a_promise[no-finished-jobs-kept-its-job-has-ended]",
+    ),
+    _bug(
+        CRASH,
+        "a Job is replaced before its run is recorded",
+        "runtime/executor.py",
+        "            if self._has_to_be_recorded_first(",
+        "            if False and self._has_to_be_recorded_first(",
+        f"{WALK}_second_crash_of_the_one_that_makes_good_the_first_break_a_promise[replace-another-slot-is-due]",
     ),
     _bug(
         LEADERS,

@@ -61,13 +61,14 @@ async def test_does_no_write_that_arrives_when_the_next_one_is_at_work_break_a_p
 async def walk(name: str, *before: Cut, ends: bool = False, rest: int = 0) -> dict[str, list[str]]:
     """Die at each moment of the life that follows those of `before`; what was broken, by moment.
 
-    There may be some more or less from one telling to the next: what falls on the same instant has no order.
+    There may be some more or less from one telling to the next: what falls on the same instant has no order. With a
+    `rest`, those in the last seconds of the story are left out: nobody would come after them.
     """
     broken, expected = {}, (await golden(name, *before, Cut(step=0), rest=rest)).moments
     for step in itertools.count(1):
         told = await play(STORIES[name], *before, Cut(step=step, ends=ends), rest=rest)
         if len(told.world.lives) < len(before) + 2:
-            assert step > expected * 0.9, f"it did not die at moment {step} of {expected}"
+            assert step > expected * (0.6 if rest else 0.9), f"it did not die at moment {step} of {expected}"
             return broken
         WALKED[name] += 1
         if told.problems:
@@ -80,10 +81,13 @@ async def test_does_no_crash_wherever_it_waits_break_a_promise(name: str) -> Non
     assert await walk(name) == {}
 
 
+@pytest.mark.parametrize("rest", [25, 70], ids=["its-job-has-ended", "another-slot-is-due"])
 @pytest.mark.parametrize("name", FEW)
-async def test_does_no_second_crash_of_the_one_that_makes_good_the_first_break_a_promise(name: str) -> None:
-    """The first one died when its Job was made and not recorded; the next one comes when that has ended."""
-    assert await walk(name, Cut(of="POST jobs", phase="after"), rest=25) == {}
+async def test_does_no_second_crash_of_the_one_that_makes_good_the_first_break_a_promise(
+    name: str, rest: int
+) -> None:
+    """The first one died when its Job was made and not recorded."""
+    assert await walk(name, Cut(of="POST jobs", phase="after"), rest=rest) == {}
 
 
 @pytest.mark.parametrize("name", FEW)

@@ -577,9 +577,15 @@ class World:
         return [job["metadata"]["name"] for job in self.kube.objects("jobs", namespace)]
 
     def events(self, name: str = "x") -> list[Body]:
-        """The Events about a CronSchedule, in the order in which they happened."""
+        """The Events about a CronSchedule, in the order in which they happened, then in that of `kubectl describe`."""
         told = [event for event in self.kube.objects("events") if event["regarding"]["name"] == name]
-        return sorted(told, key=lambda event: (event["eventTime"], int(event["metadata"]["resourceVersion"])))
+
+        def place(event: Body) -> tuple[str, str, int]:
+            meta = event["metadata"]
+            moment = meta["name"].rpartition(".")[0]
+            return event["eventTime"], moment, int(meta["resourceVersion"])
+
+        return sorted(told, key=place)
 
     def reasons(self, name: str = "x") -> list[str]:
         return [event["reason"] for event in self.events(name)]

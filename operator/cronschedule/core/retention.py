@@ -9,7 +9,10 @@ from cronschedule.core.jobs import SeenJob
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retention:
-    """The Jobs to delete now, and the moment at which the next one grows too old."""
+    """The Jobs to delete now, and the moment at which the next one grows too old.
+
+    The oldest goes first: were the ledger lost in between, the newest slot among the Jobs is where it begins anew.
+    """
 
     delete: tuple[SeenJob, ...]
     wake: int | None
@@ -36,6 +39,6 @@ def retain_jobs(
     }
     stay = {job.uid for job in kept if expiries.get(job.uid, now + 1) > now}
     return Retention(
-        delete=tuple(job for job in finished if job.uid not in stay),
+        delete=tuple(job for job in reversed(finished) if job.uid not in stay),
         wake=min((expiry for expiry in expiries.values() if expiry > now), default=None),
     )
